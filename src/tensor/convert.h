@@ -1,0 +1,57 @@
+// Between stored elements and the three domains in which reference kernels compute: double, int64 and uint64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace aglow {
+
+// The widest type that holds every value of a kind: double for floats, int64 for signed and quantized (raw bits),
+// uint64 for unsigned and bool.
+enum class Domain : uint8_t { Float, Signed, Unsigned };
+Domain domainOf(ElemKind kind);
+
+// Reads count elements starting at index first into D (double, int64_t or uint64_t); stride is in elements.
+template <class D>
+void widen(ElemKind kind, const std::byte* data, int64_t first, int64_t count, int64_t stride, D* out);
+
+// Writes count values; floats round to nearest even, integers wrap, and floats become integers by truncation and
+// saturation (NaN becomes 0). Bool is "not zero". Narrow floats overflow to infinity or NaN as IEEE or OCP say, unless
+// saturate is set, which clamps to the largest finite value.
+template <class D>
+void narrow(ElemKind kind, const D* values, int64_t count, std::byte* data, int64_t first, bool saturate = false);
+
+template <class D>
+std::vector<D> widened(const TensorRef& t) {
+  std::vector<D> out(static_cast<size_t>(t.type->elements()));
+  widen(t.type->kind(), t.data, 0, t.type->elements(), 1, out.data());
+  return out;
+}
+
+template <class D>
+void store(const TensorRef& t, const std::vector<D>& values) {
+  narrow(t.type->kind(), values.data(), t.type->elements(), t.data, 0);
+}
+
+// Calls f with a value of the domain's C++ type, to choose an instance of a template.
+template <class F>
+decltype(auto) inDomain(Domain domain, F&& f) {
+  switch (domain) {
+    case Domain::Float:
+      return f(double{});
+    case Domain::Signed:
+      return f(int64_t{});
+    case Domain::Unsigned:
+      break;
+  }
+  return f(uint64_t{});
+}
+
+// Single elements of the narrow float kinds, as bits.
+double floatFromBits(ElemKind kind, uint64_t bits);
+uint64_t floatToBits(ElemKind kind, double value, bool saturate);
+
+}  // namespace aglow

@@ -1,0 +1,23 @@
+// numpy's .npy files. Kinds that numpy lacks travel as raw bits (see ElemInfo::npy), so the reader is told the kind.
+#pragma once
+
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace aglow {
+
+struct NpyHeader {
+  std::string descr;  // "<f4"
+  Shape shape;
+};
+
+// Only the header: type and shape, checked against the file's length.
+Result<NpyHeader> readNpyHeader(const std::string& path);
+// The whole file as a tensor of the kind expected; BadBinding when the file's type is another one. Fortran order and
+// big-endian files are converted. Never blocks on pipes or devices (E801).
+Result<Tensor> readNpy(const std::string& path, ElemKind expected);
+// Version 1.0, C order; written to a temporary name, then renamed.
+Status writeNpy(const std::string& path, const Tensor& tensor);
+
+}  // namespace aglow
