@@ -1,0 +1,23 @@
+"""Golden tests: each file runs the commands of its RUN lines; FileCheck compares their output with its CHECK lines.
+
+Substitutions: %aglow the program (AGLOW_BIN, by default build/aglow), %FileCheck, %models the examples folder.
+"""
+import os
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+program = os.path.abspath(os.environ.get("AGLOW_BIN", os.path.join(root, "build", "aglow")))
+if not os.access(program, os.X_OK):
+    lit_config.fatal(f"{program} is no program: run ./dev build, or set AGLOW_BIN")
+
+config.name = "aglow"
+config.test_format = lit.formats.ShTest(True)
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+config.test_exec_root = os.path.join(os.path.dirname(program), "golden")
+config.suffixes = [".test", ".graph", ".inst"]
+config.environment["NO_COLOR"] = "1"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.substitutions += [("%aglow", program), ("%FileCheck", "FileCheck-19"), ("%models", os.path.join(root, "examples"))]

@@ -1,0 +1,44 @@
+"""Fixtures of the Python tests: the program under test (AGLOW_BIN, by default build/aglow) and a way to run it."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
+
+from harness import process  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The path of the program under test."""
+    path = pathlib.Path(os.environ.get("AGLOW_BIN", ROOT / "build" / "aglow")).resolve()
+    if not path.is_file():
+        pytest.fail(f"{path} does not exist: run ./dev build, or set AGLOW_BIN")
+    return path
+
+
+@pytest.fixture(scope="session")
+def sanitized(program):
+    return process.is_sanitized(str(program))
+
+
+@pytest.fixture
+def aglow(program, tmp_path):
+    """aglow(*arguments, timeout=..., memory_mb=...): runs the program in an empty folder; see harness.process."""
+    folder = tmp_path / "cwd"
+    folder.mkdir()
+
+    def call(*arguments, **limits):
+        limits.setdefault("cwd", folder)
+        return process.run([program, *arguments], **limits)
+
+    return call

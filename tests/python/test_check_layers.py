@@ -1,0 +1,66 @@
+"""tools/check_layers.py finds each kind of breach, and nothing in a tree that keeps the rules."""
+import check_layers
+import pytest
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """tree({path: text}): a checkout with these files, and a README in each folder of src/."""
+    def make(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for folder in (tmp_path / "src").iterdir():
+            readme = folder / "README.md"
+            if not readme.exists():
+                readme.write_text("# folder\n")
+        return str(tmp_path)
+    return make
+
+
+def test_order_is_kept(tree):
+    root = tree({"src/support/a.h": "#include <vector>\n",
+                 "src/graph/b.cpp": '#include "support/a.h"\n#include "graph/c.h"\n#include <fmt/format.h>\n',
+                 "src/import/d.cpp": '#include <protozero/pbf_reader.hpp>\n#include "graph/b.h"\n',
+                 "src/codegen/llvm/e.cpp": "#include <llvm/IR/Module.h>\n",
+                 "src/cli/main.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/x.h"\n'})
+    assert check_layers.check(root) == []
+
+
+@pytest.mark.parametrize("path, line, words", [
+    ("src/support/a.h", '#include "tensor/type.h"', "tensor comes after support"),
+    ("src/graph/a.cpp", '  #  include "inst/x.h"', "inst comes after graph"),
+    ("src/optimize/a.cpp", '#include "lower/x.h"', "peers"),
+    ("src/cli/a.cpp", '#include "serve/x.h"', "peers"),
+    ("src/graph/a.cpp", "#include <protozero/pbf_reader.hpp>", "belongs to import"),
+    ("src/runtime/a.h", "#include <nlohmann/json.hpp>", "belongs to cli and serve"),
+    ("src/compile/a.h", "#include <CLI/CLI.hpp>", "belongs to cli"),
+    ("src/codegen/clike/a.cpp", "#include <llvm/IR/Module.h>", "belongs to codegen/llvm"),
+    ("src/codegen/llvm_like/a.cpp", "#include <llvm/IR/Module.h>", "belongs to codegen/llvm"),
+    ("src/graph/a.cpp", '#include "b.h"', "does not start with a folder"),
+    ("src/odd/a.cpp", "int x;", "has no place in the order"),
+    ("src/graph/utils/a.h", "int x;", "says nothing"),
+    ("build/generated/graph/views.h", '#include "kernels/x.h"', "kernels comes after graph"),
+])
+def test_breach_is_named(tree, path, line, words):
+    problems = check_layers.check(tree({"src/support/ok.h": "\n", path: "// first\n" + line + "\n"}))
+    assert len(problems) == 1, problems
+    assert words in problems[0] and problems[0].startswith(path.rsplit("/", 1)[0].split("/a")[0])
+
+
+def test_sizes(tree):
+    root = tree({"src/support/long.cpp": "\n" * 801, "src/support/fits.cpp": "\n" * 800,
+                 "src/support/README.md": "\n" * 41, "tests/unit/long_test.cpp": "\n" * 900})
+    problems = check_layers.check(root)
+    assert [p.split(":")[0] for p in problems] == ["src/support/README.md", "src/support/long.cpp",
+                                                   "tests/unit/long_test.cpp"]
+
+
+def test_missing_readme(tmp_path):
+    (tmp_path / "src" / "graph").mkdir(parents=True)
+    assert check_layers.check(str(tmp_path)) == ["src/graph: no README.md"]
+
+
+def test_missing_source(tmp_path):
+    assert len(check_layers.check(str(tmp_path))) == 1

@@ -1,0 +1,25 @@
+"""tools/junit_counts.py counts what test programs leave behind."""
+import junit_counts
+
+XML = ('<testsuites><testsuite><testcase name="a"/><testcase name="b"><failure>x</failure></testcase>'
+       '<testcase name="c"><skipped/></testcase><testcase name="d"><error/></testcase></testsuite></testsuites>')
+
+
+def test_counts(tmp_path):
+    path = tmp_path / "r.xml"
+    path.write_text(XML)
+    assert junit_counts.counts(path, 1) == (1, 2)
+
+
+def test_failed_stage_without_failed_test(tmp_path):
+    path = tmp_path / "r.xml"
+    path.write_text('<testsuite><testcase name="a"/></testsuite>')
+    assert junit_counts.counts(path, 3) == (1, 1)
+    assert junit_counts.counts(path, 0) == (1, 0)
+
+
+def test_without_file(tmp_path):
+    assert junit_counts.counts(tmp_path / "none", 0) == (1, 0)
+    assert junit_counts.counts(tmp_path / "none", 2) == (0, 1)
+    (tmp_path / "empty").write_text("")
+    assert junit_counts.counts(tmp_path / "empty", 1) == (0, 1)

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Checks the order of the folders: check_layers.py [ROOT].
+
+A folder under src/ includes only folders before it, peers of one row leave each other alone, and foreign headers stay
+in the folder that wraps them. Each folder has a README of at most 40 lines, and no source file has more than 800.
+"""
+import os
+import re
+import sys
+
+# The pipeline's order; folders in one row are peers.
+ORDER = [
+    ["support"], ["tensor"], ["ops"], ["graph"], ["import"], ["rewrite"],
+    ["optimize", "grad", "quant", "lower"],
+    ["inst"], ["memory"], ["kernels"], ["codegen"], ["backends"], ["compile"], ["runtime"],
+    ["serve", "python", "cli"],
+]
+RANK = {folder: rank for rank, row in enumerate(ORDER) for folder in row}
+
+# Foreign headers (regular expression on the included path) and the folders that may see them.
+FOREIGN = [
+    (r"protozero/|google/protobuf/", ["import"]),
+    (r"CLI/", ["cli"]),
+    (r"nlohmann/", ["cli", "serve"]),
+    (r"llvm/|llvm-c/|clang/|lld/", ["codegen/llvm"]),
+    (r"CL/", ["backends/opencl"]),
+    (r"cuda|nvrtc|cublas|cudnn", ["backends/cuda"]),
+    (r"Python\.h|nanobind/|pybind11/", ["python"]),
+]
+
+MAX_README = 40
+MAX_LINES = 800
+CODE = (".cpp", ".h", ".inc", ".c", ".cc", ".hpp", ".py", ".sh", ".cmake")
+VAGUE = {"utils", "util", "common", "misc", "helpers"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+
+def files_below(root, *folders):
+    for folder in folders:
+        for where, names, files in os.walk(os.path.join(root, folder)):
+            names[:] = sorted(n for n in names if n not in ("build", "__pycache__") and not n.startswith("."))
+            for name in sorted(files):
+                yield os.path.join(where, name)
+
+
+def include_problem(folder, inner, quoted, target):
+    """Why `folder` (with `inner` the path below src/) may not include `target`, or None."""
+    for pattern, homes in FOREIGN:
+        if re.match(pattern, target) and not any((inner + "/").startswith(home + "/") for home in homes):
+            return f"foreign header {target} belongs to {' and '.join(homes)} only"
+    if not quoted:
+        return None
+    other = target.split("/")[0]
+    if other == folder or other == "aglow":
+        return None
+    if other not in RANK or "/" not in target:
+        return f'"{target}" does not start with a folder of src/'
+    if RANK[other] == RANK[folder]:
+        return f"{folder} and {other} are peers and do not include each other"
+    if RANK[other] > RANK[folder]:
+        return f"{other} comes after {folder}"
+    return None
+
+
+def check_includes(root, base):
+    """Includes of the files in src/ and of the headers generated for it."""
+    problems = []
+    for path in files_below(root, base):
+        inner = os.path.relpath(path, os.path.join(root, base)).replace(os.sep, "/")
+        folder = inner.split("/")[0]
+        if "/" not in inner or not path.endswith(CODE):
+            continue
+        if folder not in RANK:
+            problems.append(f"{base}/{inner}: folder {folder} has no place in the order (tools/check_layers.py)")
+            continue
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                match = INCLUDE.match(line)
+                why = match and include_problem(folder, os.path.dirname(inner), match[1] == '"', match[2])
+                if why:
+                    problems.append(f"{base}/{inner}:{number}: {why}")
+    return problems
+
+
+def check_sizes(root):
+    problems = []
+    for path in files_below(root, "src", "include", "tests", "bench", "examples", "tools"):
+        name, shown = os.path.basename(path), os.path.relpath(path, root)
+        readme = name == "README.md" and shown.startswith("src" + os.sep)
+        limit = MAX_README if readme else MAX_LINES if name.endswith(CODE) or name == "CMakeLists.txt" else None
+        if limit is None:
+            continue
+        with open(path, "rb") as file:
+            lines = file.read().count(b"\n")
+        if lines > limit:
+            problems.append(f"{shown}: {lines} lines, at most {limit} allowed")
+    return problems
+
+
+def check_folders(root):
+    problems = []
+    source = os.path.join(root, "src")
+    if not os.path.isdir(source):
+        return [f"{root}: no src folder"]
+    for where, names, _ in os.walk(source):
+        problems += [f"{os.path.relpath(os.path.join(where, n), root)}: a folder named {n} says nothing"
+                     for n in sorted(names) if n in VAGUE]
+    for folder in sorted(os.listdir(source)):
+        path = os.path.join(source, folder)
+        if os.path.isdir(path) and not os.path.exists(os.path.join(path, "README.md")):
+            problems.append(f"src/{folder}: no README.md")
+    return problems
+
+
+def check(root):
+    return check_includes(root, "src") + check_includes(root, "build/generated") + check_sizes(root) + check_folders(root)
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    problems = check(root)
+    for problem in problems:
+        print(problem)
+    print(f"layers: {len(problems)} problems" if problems else "layers: in order")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+# Sourced by ./dev: messages, and the installation of what is missing on the machine.
+
+if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then BOLD=$'\e[1m' DIM=$'\e[2m' RED=$'\e[31m' PLAIN=$'\e[0m'
+else BOLD='' DIM='' RED='' PLAIN=''; fi
+
+STEP_START=$SECONDS
+step() { STEP_START=$SECONDS; printf '%s==> %s%s\n' "$BOLD" "$*" "$PLAIN"; }
+took() { printf '%s    %d s%s\n' "$DIM" $(( SECONDS - STEP_START )) "$PLAIN"; }
+die() { printf '%sdev: %s%s\n' "$RED" "$*" "$PLAIN" >&2; exit 1; }
+
+# package | why; the names are the same in Debian 12 and Ubuntu 24.04.
+PACKAGES_build='
+git                 | sources
+ca-certificates     | downloads over https
+python3             | small build and demo scripts
+cmake               | configures the build
+ninja-build         | runs the build
+clang-19            | compiler
+lld-19              | linker
+libfmt-dev          | text formatting
+libprotozero-dev    | reads ONNX files
+libcli11-dev        | command line
+nlohmann-json3-dev  | JSON output
+libgtest-dev        | unit tests
+libgmock-dev        | unit tests
+libbenchmark-dev    | benchmarks
+'
+PACKAGES_test='
+llvm-19-tools       | FileCheck for the golden tests
+libclang-rt-19-dev  | sanitizers
+clang-format-19     | formatting check
+clang-tidy-19       | static analysis
+python3-venv        | Python environment of the tests
+'
+
+installed() { [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ?i* ]]; }
+
+# need GROUP...: installs the packages of the groups that are not there yet; touches no package list otherwise.
+need() {
+  local group table line package missing=() why=() as_root=()
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    [[ -n ${AGLOW_NO_INSTALL:-} ]] && return
+    die "no apt on this system (Debian 12 and Ubuntu 24.04 are known to work). Install the tools listed in
+     tools/dev_install.sh by other means, then set AGLOW_NO_INSTALL=1"
+  fi
+  for group in "$@"; do
+    table=PACKAGES_$group
+    while IFS='|' read -r package line; do
+      package=${package// /}
+      if [[ -n $package ]] && ! installed "$package"; then
+        missing+=("$package")
+        why+=("    $(printf '%-20s' "$package")$line")
+      fi
+    done <<<"${!table}"
+  done
+  (( ${#missing[@]} == 0 )) && return
+  step "installing ${#missing[@]} packages with apt-get"
+  printf '%s\n' "${why[@]}"
+  if [[ -n ${AGLOW_NO_INSTALL:-} ]]; then die "AGLOW_NO_INSTALL is set; install them with: apt-get install ${missing[*]}"; fi
+  if (( EUID != 0 )); then
+    command -v sudo >/dev/null || die "neither root nor sudo; run as root: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+  "${apt[@]}" update </dev/null || die "the package lists cannot be fetched: is the machine offline?"
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null ||
+    die "installing failed. Offline, or a release without these packages? (Debian 12 and Ubuntu 24.04 with 'universe' have them)"
+  took
+}
+
+# The Python packages of the tests, in build/venv; rebuilt when tools/requirements.txt changes.
+need_python() {
+  local stamp=build/venv/requirements.txt
+  cmp -s tools/requirements.txt "$stamp" && return
+  step "installing Python packages into build/venv (tools/requirements.txt)"
+  mkdir -p build
+  python3 -m venv --clear build/venv || die "python3 cannot make a virtual environment"
+  build/venv/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt </dev/null ||
+    die "pip failed: is the machine offline, or Python older than 3.11?"
+  cp tools/requirements.txt "$stamp"
+  took
+}
