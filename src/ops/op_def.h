@@ -1,0 +1,100 @@
+// The record of an operator: all that is known of it, in one place, as constant
+// data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ops/formula.h"
+#include "support/error.h"
+#include "tensor/type.h"
+
+namespace aglow {
+
+class Attrs;
+
+// A short list that a constexpr record can hold by value.
+template <class T, int N>
+class FixedList {
+public:
+  constexpr FixedList() = default;
+  constexpr FixedList(std::initializer_list<T> items) {
+    for (const T& item : items) items_[static_cast<size_t>(size_++)] = item;
+  }
+  constexpr int size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T& operator[](int i) const { return items_[static_cast<size_t>(i)]; }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + size_; }
+
+private:
+  std::array<T, N> items_{};
+  int size_ = 0;
+};
+
+// What becomes of an operator on its way down.
+enum class OpKind : uint8_t {
+  Storage,      // Constant, Placeholder, Save: no computation
+  Elementwise,  // core: a formula over broadcast operands
+  Core,         // core: a reference kernel, which is the interpreter
+  View,         // core: the same bytes under another shape, no instruction of its own
+  Composite,    // a lowering rule turns it into others
+};
+
+enum class Arity : uint8_t { One, Optional, Variadic };
+
+struct OperandDef {
+  std::string_view name;
+  KindSet kinds = 0;
+  char typeVar = 0;  // operands with the same letter have the same element kind
+  Arity arity = Arity::One;
+};
+
+struct ResultDef {
+  std::string_view name;
+};
+
+enum class AttrKind : uint8_t { Int, Bool, Float, Ints, Floats, Enum, Word, Elem };
+
+struct AttrDef {
+  std::string_view name;
+  AttrKind kind = AttrKind::Int;
+  double number = 0;              // default of Int, Bool and Float; lists are empty by default
+  std::string_view choices = {};  // Enum: "a|b|c", the first is the default
+  ElemKind elem = ElemKind::Float32;
+  std::string_view doc = {};
+};
+
+struct InferContext {
+  const struct OpDef& op;
+  const Attrs& attrs;
+  std::span<const Type* const> in;  // null where an optional operand is absent
+
+  const Type& type(int i) const { return *in[static_cast<size_t>(i)]; }
+  bool has(int i) const { return i < static_cast<int>(in.size()) && in[static_cast<size_t>(i)] != nullptr; }
+};
+using TypeRule = Result<std::vector<Type>>(const InferContext&);
+
+struct OpDef {
+  std::string_view name;
+  std::string_view doc;
+  OpKind kind = OpKind::Core;
+  FixedList<OperandDef, 10> in = {};
+  FixedList<ResultDef, 4> out = {{"y"}};
+  FixedList<AttrDef, 14> attrs = {};
+  TypeRule* infer = nullptr;   // checks what kinds and arity cannot say, and
+                               // gives the results' types
+  Formula scalar = {};         // Elementwise
+  std::string_view onnx = {};  // the ONNX operator with the same operands and
+                               // attributes, imported as it is
+  bool inPlace = false;        // the result may overwrite the first operand of the same type
+  struct {
+    double low = -4, high = 4;  // where random tests draw operands from
+  } probe = {};
+};
+
+}  // namespace aglow

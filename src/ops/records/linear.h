@@ -1,0 +1,70 @@
+// Matrix products, convolutions and pooling. Spatial operators have the layout [batch, channel, spatial...], filters
+// [out channel, in channel / group, kernel...]; pads list all beginnings, then all ends.
+#pragma once
+
+#include "ops/kind_sets.h"
+#include "ops/op_def.h"
+#include "ops/type_rules.h"
+
+namespace aglow::records {
+
+inline constexpr AttrDef kKernel{"kernel", AttrKind::Ints};
+inline constexpr AttrDef kStrides{"strides", AttrKind::Ints, .doc = "all 1 if empty"};
+inline constexpr AttrDef kPads{"pads", AttrKind::Ints, .doc = "all 0 if empty"};
+inline constexpr AttrDef kDilations{"dilations", AttrKind::Ints, .doc = "all 1 if empty"};
+inline constexpr AttrDef kGroup{"group", AttrKind::Int, 1};
+
+inline constexpr OpDef kLinear[] = {
+    {.name = "MatMul",
+     .doc = "Product of matrices, [..., m, k] by [..., k, n]; the leading axes broadcast.",
+     .in = {{"a", kinds::numbers, 'T'}, {"b", kinds::numbers, 'T'}},
+     .infer = infer::matMul},
+    {.name = "Conv",
+     .doc = "Convolution over any number of spatial axes.",
+     .in = {{"x", kinds::numbers, 'T'},
+            {"filter", kinds::numbers, 'T'},
+            {"bias", kinds::numbers, 'T', Arity::Optional}},
+     .attrs = {kStrides, kPads, kDilations, kGroup},
+     .infer = infer::conv},
+    {.name = "ConvTranspose",
+     .doc = "The transposed map of a convolution; filter [in channel, out channel / group, kernel...]. output_padding "
+            "adds to the ends.",
+     .kind = OpKind::Composite,
+     .in = {{"x", kinds::numbers, 'T'},
+            {"filter", kinds::numbers, 'T'},
+            {"bias", kinds::numbers, 'T', Arity::Optional}},
+     .attrs = {kStrides, kPads, kDilations, kGroup, {"output_padding", AttrKind::Ints, .doc = "all 0 if empty"}},
+     .infer = infer::convTranspose},
+    {.name = "MaxPool",
+     .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
+            "result's extent in `sizes` says.",
+     .in = {{"x", kinds::numbers, 'T'}},
+     .attrs = {kKernel,
+               kStrides,
+               kPads,
+               kDilations,
+               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
+     .infer = infer::maxPool},
+    {.name = "MaxPoolWithIndices",
+     .doc = "MaxPool, with the flat index (i64) into x of each winner.",
+     .in = {{"x", kinds::numbers, 'T'}},
+     .out = {{"y"}, {"indices"}},
+     .attrs = {kKernel,
+               kStrides,
+               kPads,
+               kDilations,
+               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
+     .infer = infer::maxPoolWithIndices},
+    {.name = "AvgPool",
+     .doc = "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x.",
+     .in = {{"x", kinds::floats, 'T'}},
+     .attrs = {kKernel,
+               kStrides,
+               kPads,
+               kDilations,
+               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"},
+               {"count_include_pad", AttrKind::Bool, 0}},
+     .infer = infer::avgPool},
+};
+
+}  // namespace aglow::records

@@ -1,0 +1,55 @@
+// Between real and quantized values. The typed operators carry scales and offsets in the type; the linear ones, as
+// model files have them, take them as operands.
+#pragma once
+
+#include "ops/kind_sets.h"
+#include "ops/op_def.h"
+#include "ops/type_rules.h"
+
+namespace aglow::records {
+
+inline constexpr OpDef kQuant[] = {
+    {.name = "Quantize",
+     .doc = "x / scale, rounded to even, plus offset, saturated; scales and offsets are one each, or one for each "
+            "index of axis.",
+     .in = {{"x", kinds::floats}},
+     .attrs = {{"to", AttrKind::Elem, .elem = ElemKind::QInt8},
+               {"scales", AttrKind::Floats},
+               {"offsets", AttrKind::Ints},
+               {"axis", AttrKind::Int, -1}},
+     .infer = infer::quantize},
+    {.name = "Dequantize",
+     .doc = "(x - offset) * scale.",
+     .in = {{"x", kinds::quantized}},
+     .attrs = {{"to", AttrKind::Elem}},
+     .infer = infer::dequantize},
+    {.name = "Rescale",
+     .doc = "The same real values under other quantization parameters.",
+     .kind = OpKind::Composite,
+     .in = {{"x", kinds::quantized}},
+     .attrs = {{"to", AttrKind::Elem, .elem = ElemKind::QInt8},
+               {"scales", AttrKind::Floats},
+               {"offsets", AttrKind::Ints},
+               {"axis", AttrKind::Int, -1}},
+     .infer = infer::rescale},
+    {.name = "QuantizeLinear",
+     .doc =
+         "saturate(round(x / scale) + offset): one scale, one for each index of axis, or one for each block along it.",
+     .kind = OpKind::Composite,
+     .in = {{"x", kinds::floats | kinds::ints},
+            {"scale", kinds::floats | kinds::ints},
+            {"offset", kinds::plain, 0, Arity::Optional}},
+     .attrs = {{"axis", AttrKind::Int, 1},
+               {"block_size", AttrKind::Int, 0},
+               {"to", AttrKind::Elem, .elem = ElemKind::UInt8},
+               {"saturate", AttrKind::Bool, 1}},
+     .infer = infer::quantizeLinear},
+    {.name = "DequantizeLinear",
+     .doc = "(x - offset) * scale, of the scale's kind or of kind `to`.",
+     .kind = OpKind::Composite,
+     .in = {{"x", kinds::plain}, {"scale", kinds::floats}, {"offset", kinds::plain, 0, Arity::Optional}},
+     .attrs = {{"axis", AttrKind::Int, 1}, {"block_size", AttrKind::Int, 0}, {"to", AttrKind::Elem}},
+     .infer = infer::dequantizeLinear},
+};
+
+}  // namespace aglow::records

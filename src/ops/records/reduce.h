@@ -1,0 +1,44 @@
+// Operators along axes: reductions, prefix scans, selection of the largest.
+#pragma once
+
+#include "ops/kind_sets.h"
+#include "ops/op_def.h"
+#include "ops/type_rules.h"
+
+namespace aglow::records {
+
+inline constexpr OpDef kReduce[] = {
+    {.name = "Reduce",
+     .doc = "The elements along the axes combined into one. Over no elements the result is the combination's neutral "
+            "value (for max and min the lowest and highest of the kind).",
+     .in = {{"x", kinds::plain, 'T'}},
+     .attrs = {{"kind", AttrKind::Enum, .choices = "sum|mean|prod|max|min"},
+               {"axes", AttrKind::Ints, .doc = "ascending; none means that nothing is reduced"},
+               {"keepdims", AttrKind::Bool, 1}},
+     .infer = infer::reduce},
+    {.name = "ArgReduce",
+     .doc = "The index (i64) of the largest or smallest element along an axis.",
+     .in = {{"x", kinds::numbers}},
+     .attrs = {{"kind", AttrKind::Enum, .choices = "max|min"},
+               {"axis", AttrKind::Int},
+               {"keepdims", AttrKind::Bool, 1},
+               {"last", AttrKind::Bool, 0, .doc = "the last of equal elements instead of the first"}},
+     .infer = infer::argReduce},
+    {.name = "Scan",
+     .doc = "Running sum or product along an axis.",
+     .in = {{"x", kinds::numbers, 'T'}},
+     .attrs = {{"kind", AttrKind::Enum, .choices = "sum|prod"},
+               {"axis", AttrKind::Int},
+               {"exclusive", AttrKind::Bool, 0},
+               {"reverse", AttrKind::Bool, 0}},
+     .infer = infer::scan},
+    {.name = "TopK",
+     .doc = "The k largest (or smallest) elements along an axis with their indices (i64), best first; the lower index "
+            "wins between equals.",
+     .in = {{"x", kinds::numbers, 'T'}},
+     .out = {{"values"}, {"indices"}},
+     .attrs = {{"k", AttrKind::Int}, {"axis", AttrKind::Int}, {"largest", AttrKind::Bool, 1}},
+     .infer = infer::topK},
+};
+
+}  // namespace aglow::records

@@ -1,0 +1,23 @@
+// The type rules that records name. Each checks a use and gives the types of its results; errors are BadNode, without a
+// place (the caller knows it).
+#pragma once
+
+#include "ops/op_def.h"
+
+namespace aglow::infer {
+
+// Elementwise: shapes broadcast; the element kind is that of the operands marked 'T'.
+TypeRule broadcast;
+// As broadcast, but of kind bool.
+TypeRule broadcastToBool;
+// The first operand's type.
+TypeRule sameAsFirst;
+
+TypeRule constant, expand, cast, splat, reshape, transpose, slice, concat, pad;
+TypeRule reduce, argReduce, scan, topK;
+TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
+TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
+TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
+TypeRule quantize, dequantize, rescale, quantizeLinear, dequantizeLinear;
+
+}  // namespace aglow::infer
