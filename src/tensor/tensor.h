@@ -31,7 +31,7 @@ public:
 
   Tensor() = default;
   explicit Tensor(Type type);  // zeroed
-  // Bytes kept alive by owner, for instance a mapped file.
+  // Bytes kept alive by owner, for instance a mapped file. Bytes that are not aligned to their elements are copied.
   Tensor(Type type, const std::byte* data, std::shared_ptr<const void> owner);
 
   // From and to plain C++ values, converted to and from the kind; any numeric kind.
@@ -51,10 +51,10 @@ public:
 
   bool empty() const { return data_ == nullptr; }
   const Type& type() const { return type_; }
-  const std::byte* data() const { return data_; }
-  std::byte* mutableData();  // internal error when the bytes belong to someone else
+  const std::byte* data() const { return data_.get(); }
+  std::byte* mutableData();  // internal error when the bytes belong to someone else, or another Tensor shares them
   int64_t bytes() const { return type_.bytes(); }
-  TensorRef ref() const { return {&type_, const_cast<std::byte*>(data_)}; }
+  TensorRef ref() const { return {&type_, data_.get()}; }
 
   std::vector<double> doubles() const;
   std::vector<int64_t> toInts() const;
@@ -68,9 +68,8 @@ public:
 
 private:
   Type type_;
-  std::shared_ptr<const void> owner_;
-  std::byte* data_ = nullptr;
-  bool shared_ = false;
+  std::shared_ptr<std::byte> data_;
+  bool foreign_ = false;  // someone else's bytes, never to be written
 };
 
 }  // namespace aglow
