@@ -131,7 +131,7 @@ inline constexpr OpDef kElementwise[] = {
      .doc = "x repeated to fill a larger shape.",
      .kind = OpKind::Elementwise,
      .in = {{"x", kinds::plain, 'T'}},
-     .attrs = {{"shape", AttrKind::Ints, .doc = "the result's shape; x must broadcast to it"}},
+     .attrs = {{.name = "shape", .kind = AttrKind::Ints, .doc = "the result's shape; x must broadcast to it"}},
      .infer = infer::expand,
      .scalar = x},
 };

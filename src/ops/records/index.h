@@ -9,7 +9,7 @@
 namespace aglow::records {
 
 inline constexpr AttrDef kAxis{"axis", AttrKind::Int};
-inline constexpr AttrDef kReduction{"reduction", AttrKind::Enum, .choices = "none|add|mul|max|min"};
+inline constexpr AttrDef kReduction{.name = "reduction", .kind = AttrKind::Enum, .choices = "none|add|mul|max|min"};
 
 inline constexpr OpDef kIndex[] = {
     {.name = "Gather",

@@ -9,9 +9,9 @@
 namespace aglow::records {
 
 inline constexpr AttrDef kKernel{"kernel", AttrKind::Ints};
-inline constexpr AttrDef kStrides{"strides", AttrKind::Ints, .doc = "all 1 if empty"};
-inline constexpr AttrDef kPads{"pads", AttrKind::Ints, .doc = "all 0 if empty"};
-inline constexpr AttrDef kDilations{"dilations", AttrKind::Ints, .doc = "all 1 if empty"};
+inline constexpr AttrDef kStrides{.name = "strides", .kind = AttrKind::Ints, .doc = "all 1 if empty"};
+inline constexpr AttrDef kPads{.name = "pads", .kind = AttrKind::Ints, .doc = "all 0 if empty"};
+inline constexpr AttrDef kDilations{.name = "dilations", .kind = AttrKind::Ints, .doc = "all 1 if empty"};
 inline constexpr AttrDef kGroup{"group", AttrKind::Int, 1};
 
 inline constexpr OpDef kLinear[] = {
@@ -33,7 +33,11 @@ inline constexpr OpDef kLinear[] = {
      .in = {{"x", kinds::numbers, 'T'},
             {"filter", kinds::numbers, 'T'},
             {"bias", kinds::numbers, 'T', Arity::Optional}},
-     .attrs = {kStrides, kPads, kDilations, kGroup, {"output_padding", AttrKind::Ints, .doc = "all 0 if empty"}},
+     .attrs = {kStrides,
+               kPads,
+               kDilations,
+               kGroup,
+               {.name = "output_padding", .kind = AttrKind::Ints, .doc = "all 0 if empty"}},
      .infer = infer::convTranspose},
     {.name = "MaxPool",
      .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
@@ -43,7 +47,7 @@ inline constexpr OpDef kLinear[] = {
                kStrides,
                kPads,
                kDilations,
-               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
+               {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPool},
     {.name = "MaxPoolWithIndices",
      .doc = "MaxPool, with the flat index (i64) into x of each winner.",
@@ -53,7 +57,7 @@ inline constexpr OpDef kLinear[] = {
                kStrides,
                kPads,
                kDilations,
-               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
+               {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPoolWithIndices},
     {.name = "AvgPool",
      .doc = "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x.",
@@ -62,7 +66,7 @@ inline constexpr OpDef kLinear[] = {
                kStrides,
                kPads,
                kDilations,
-               {"sizes", AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"},
+               {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"},
                {"count_include_pad", AttrKind::Bool, 0}},
      .infer = infer::avgPool},
 };
