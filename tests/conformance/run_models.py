@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs whole models with known answers through the program.
+
+--models is a folder of NAME/model.onnx with NAME/test_data_set_*/input_*.pb and output_*.pb; its manifest.json, when
+there is one, gives each name an rtol and an atol. Fails when an answer is wrong, or when the program crashes, hangs or
+ends with another exit code than 0 (done) or 3 (not supported).
+"""
+import argparse
+import fnmatch
+import json
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import onnx  # noqa: E402
+
+from harness import case, onnx_cases, report  # noqa: E402
+
+
+def tolerances(folder):
+    path = folder / "manifest.json"
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {entry["name"]: (entry["rtol"], entry["atol"]) for entry in entries}
+
+
+def run_model(options, folder, rtol, atol):
+    """Converts the data sets to the program's files and runs them."""
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    sets = [(onnx_cases.files_of(data, "input", model.graph.input),
+             onnx_cases.files_of(data, "output", model.graph.output)) for data in sorted(folder.glob("test_data_set_*"))]
+    with tempfile.TemporaryDirectory(prefix="aglow_model_") as place:
+        record = case.write_case(place, model, sets, rtol, atol)
+        return case.run_case(options.cmd, folder / "model.onnx", place, record, timeout=options.timeout,
+                             memory_mb=options.memory_mb)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cmd", default=str(ROOT / "build" / "aglow") + " run", help="program and options")
+    parser.add_argument("--models", type=pathlib.Path, required=True)
+    parser.add_argument("--filter", default="*", metavar="GLOB")
+    parser.add_argument("-j", "--jobs", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--memory-mb", type=int, default=6144)
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--junit", metavar="FILE")
+    options = parser.parse_args()
+
+    limits = tolerances(options.models)
+    names = [path.parent.name for path in sorted(options.models.glob("*/model.onnx"))
+             if fnmatch.fnmatch(path.parent.name, options.filter)]
+    if not names:
+        sys.exit(f"{options.models}: no models")
+    verdicts = report.run_all(
+        names, lambda name: run_model(options, options.models / name, *limits.get(name, (1e-3, 1e-5))), options.jobs)
+    for name, verdict in verdicts.items():
+        print(f"{name:28}{verdict.kind:13}{verdict.seconds:8.2f} s  {verdict.detail[:160]}")
+    failed = {name: f"{verdict.kind}: {verdict.detail}" for name, verdict in verdicts.items()
+              if verdict.kind not in (case.PASS, case.UNSUPPORTED)}
+    if options.json:
+        report.write_json(options.json, verdicts, command=options.cmd)
+    if options.junit:
+        report.write_junit(options.junit, "models", verdicts, failed)
+    print(f"{len(names)} models: {report.totals(verdicts)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
