@@ -53,6 +53,10 @@ Node* Function::next(const Node* node) const {
   return it == nodes_.end() ? nullptr : it->get();
 }
 
+Node* Function::previous(const Node* node) const {
+  return node->position_ == nodes_.begin() ? nullptr : std::prev(node->position_)->get();
+}
+
 std::vector<Node*> Function::saves() const {
   std::vector<Node*> found;
   for (const auto& node : nodes_)

@@ -34,8 +34,10 @@ public:
   void erase(Node* node);
   // Moves a node to stand before another one, or to the end.
   void move(Node* node, Node* before);
-  // The node behind, or null.
+  // Neighbours in the list, or null.
+  Node* front() const { return nodes_.empty() ? nullptr : nodes_.front().get(); }
   Node* next(const Node* node) const;
+  Node* previous(const Node* node) const;
 
   // The Save nodes, in order.
   std::vector<Node*> saves() const;
