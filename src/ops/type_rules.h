@@ -10,10 +10,8 @@ namespace aglow::infer {
 TypeRule broadcast;
 // As broadcast, but of kind bool.
 TypeRule broadcastToBool;
-// The first operand's type.
-TypeRule sameAsFirst;
 
-TypeRule constant, expand, cast, splat, reshape, transpose, slice, concat, pad;
+TypeRule expand, cast, splat, reshape, transpose, slice, concat, pad;
 TypeRule reduce, argReduce, scan, topK;
 TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
