@@ -1,0 +1,14 @@
+// What a file is when it is no ONNX model, so that the user hears more than "malformed".
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "support/error.h"
+
+namespace aglow::onnx {
+
+// A BadFile error, put in words a user understands where the file is of a kind often taken for a model.
+Error explained(Error error, std::span<const std::byte> file);
+
+}  // namespace aglow::onnx
