@@ -1,0 +1,110 @@
+// What an operator's handler sees of the ONNX node it imports: operands, attributes, constants, and where results go.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "import/onnx/proto.h"
+
+namespace aglow::onnx {
+
+// A value of the model while it is imported. Sequences and optionals exist only here: the graph has tensors alone.
+struct Imported {
+  enum class Kind : uint8_t { Tensor, Sequence, None };
+  Kind kind = Kind::Tensor;
+  Value tensor;
+  std::vector<Imported> items;
+
+  static Imported of(Value v) { return {.kind = Kind::Tensor, .tensor = v}; }
+  static Imported sequence(std::vector<Imported> items) { return {.kind = Kind::Sequence, .items = std::move(items)}; }
+  static Imported none() { return {.kind = Kind::None}; }
+};
+
+// Thrown when a shape depends on inputs whose values are not part of the program yet.
+struct NeedsValue {
+  std::vector<std::string> inputs;
+};
+
+class GraphImport;
+
+class OpImport {
+public:
+  OpImport(GraphImport& graph, const Node& node, int64_t version, Builder& builder, std::vector<Imported> operands);
+
+  Builder& b;  // stands at the end of the function and names what it builds after the node
+  const Node& node;
+  const int64_t version;  // of the opset that the node's domain has in its scope
+
+  // ---- operands
+  int inputs() const { return static_cast<int>(operands_.size()); }
+  bool has(int i) const;  // present, and not an empty optional
+  const Imported& operand(int i) const;
+  Value in(int i) const;  // a tensor; BadNode when it is missing or none
+  Value optional(int i) const { return has(i) ? in(i) : Value{}; }
+  std::vector<Value> all() const;  // all operands as tensors
+  // The value of an operand, known when compiling: throws NeedsValue when it depends on a run-time input.
+  Tensor constant(int i) { return constant(in(i)); }
+  Tensor constant(Value v);
+  std::vector<int64_t> constantInts(int i) { return constant(i).toInts(); }
+  int64_t constantInt(int i);  // exactly one element
+  double constantReal(int i);
+  // As constantInts, or the attribute of older opsets, or the default.
+  std::vector<int64_t> intsFromInputOrAttr(int i, std::string_view attr, std::vector<int64_t> otherwise = {});
+
+  // ---- attributes; BadNode when one has another type
+  const Attribute* attr(std::string_view name) const;
+  bool hasAttr(std::string_view name) const { return attr(name) != nullptr; }
+  int64_t integer(std::string_view name, std::optional<int64_t> otherwise = std::nullopt) const;
+  double real(std::string_view name, std::optional<double> otherwise = std::nullopt) const;
+  std::string word(std::string_view name, std::optional<std::string> otherwise = std::nullopt) const;
+  std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> reals(std::string_view name, std::vector<double> otherwise = {}) const;
+  std::vector<std::string> words(std::string_view name, std::vector<std::string> otherwise = {}) const;
+  ElemKind elem(std::string_view name, std::optional<ElemKind> otherwise = std::nullopt) const;
+  Tensor tensor(std::string_view name) const;
+  const Graph& graph(std::string_view name) const;
+
+  // ---- results
+  bool wants(int i) const {
+    return i < static_cast<int>(node.outputs.size()) && !node.outputs[static_cast<size_t>(i)].empty();
+  }
+  void out(int i, Value v) { out(i, Imported::of(v)); }
+  void out(int i, Imported v);
+  void out(Value v) { out(0, v); }
+  std::vector<Imported>& results() { return results_; }
+
+  // ---- helpers
+  // An axis in [-rank, rank), made positive; BadNode otherwise.
+  int64_t axis(int64_t axis, int64_t rank) const;
+  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // ascending, no duplicates
+  // Imports a nested graph (of If, Loop, Scan) with these values for its inputs; gives its outputs.
+  std::vector<Imported> inlineGraph(const Graph& graph, const std::vector<Imported>& inputs);
+  // How many nodes the function has by now, for limits on unrolling.
+  size_t functionSize() const { return b.function().size(); }
+
+private:
+  GraphImport& graph_;
+  std::vector<Imported> operands_;
+  std::vector<Imported> results_;
+};
+
+using Handler = void(OpImport&);
+
+// How an ONNX operator becomes nodes. The first row whose range holds the version is taken.
+struct OpRow {
+  std::string_view name;
+  Handler* handler;
+  int64_t since = 1;
+  int64_t until = INT64_MAX;  // last version
+  std::string_view domain = {};
+};
+
+// The handler for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
+const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);
+// All operators that can be imported, "domain::name" for others than the standard domain, in alphabetical order.
+std::vector<std::string> supportedOperators();
+
+}  // namespace aglow::onnx

@@ -1,0 +1,46 @@
+// All that is wrong with a file, collected so that a user sees it at once.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/error.h"
+
+namespace aglow {
+
+class Diagnostics {
+public:
+  Diagnostics() = default;
+  Diagnostics(Error error) { add(std::move(error)); }  // NOLINT(google-explicit-constructor)
+
+  void add(Error error) { errors_.push_back(std::move(error)); }
+  bool empty() const { return errors_.empty(); }
+  const std::vector<Error>& errors() const { return errors_; }
+  // The gravest: a faulty model outweighs an unsupported one.
+  ExitCode exitCode() const;
+  Diagnostics at(std::string_view place) &&;
+
+private:
+  std::vector<Error> errors_;
+};
+
+// A value, or all the errors that kept it from being made.
+template <class T>
+class [[nodiscard]] Diagnosed {
+public:
+  Diagnosed(T value) : state_(std::in_place_index<0>, std::move(value)) {}    // NOLINT(google-explicit-constructor)
+  Diagnosed(Diagnostics d) : state_(std::in_place_index<1>, std::move(d)) {}  // NOLINT(google-explicit-constructor)
+  Diagnosed(Error e) : Diagnosed(Diagnostics(std::move(e))) {}                // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return state_.index() == 0; }
+  T& operator*() & { return std::get<0>(state_); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &std::get<0>(state_); }
+  const Diagnostics& diagnostics() const { return std::get<1>(state_); }
+
+private:
+  std::variant<T, Diagnostics> state_;
+};
+
+}  // namespace aglow
