@@ -42,3 +42,10 @@ def aglow(program, tmp_path):
         return process.run([program, *arguments], **limits)
 
     return call
+
+
+@pytest.fixture
+def refusal(aglow, tmp_path, sanitized):
+    """A check that the program refuses bad models; see bad_models.Refusal."""
+    from bad_models import Refusal
+    return Refusal(aglow, tmp_path, sanitized)
