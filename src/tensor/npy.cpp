@@ -224,14 +224,14 @@ Status checkPatterns(const ElemInfo& info, const std::byte* data, int64_t count)
                                std::to_integer<int>(*bad), info.name));
 }
 
-Result<Tensor> readTensor(const MappedFile& file, ElemKind expected) {
-  AGLOW_TRY(const Layout layout, parseLayout(file.bytes()));
+Result<Tensor> readTensor(const SharedBytes& file, ElemKind expected) {
+  AGLOW_TRY(const Layout layout, parseLayout(file.bytes));
   const ElemInfo& info = elemInfo(expected);
   if (withoutOrder(layout.descr) != withoutOrder(info.npy))
     return Error{Code::BadBinding, fmt::format("expected elements of type {}, in numpy '{}', got '{}'", info.name,
                                                info.npy, layout.descr)};
   Tensor tensor(Type(expected, layout.shape));
-  const std::byte* from = file.data + layout.dataStart;
+  const std::byte* from = file.bytes.data() + layout.dataStart;
   std::byte* to = tensor.mutableData();
   if (layout.fortran) {
     copyFromFortran(layout, from, to);
@@ -252,13 +252,13 @@ Result<T> at(Result<T> result, const std::string& path) {
 }  // namespace
 
 Result<NpyHeader> readNpyHeader(const std::string& path) {
-  AGLOW_TRY(const MappedFile file, mapFile(path));
-  AGLOW_TRY(Layout layout, at(parseLayout(file.bytes()), path));
+  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(Layout layout, at(parseLayout(file.bytes), path));
   return NpyHeader{std::move(layout.descr), std::move(layout.shape)};
 }
 
 Result<Tensor> readNpy(const std::string& path, ElemKind expected) {
-  AGLOW_TRY(const MappedFile file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, mapFile(path));
   return at(readTensor(file, expected), path);
 }
 

@@ -43,7 +43,7 @@ TEST_F(FileTest, WritesThePiecesAndMapsThem) {
   ASSERT_TRUE(writeFileAtomically(path("a"), pieces).ok());
   const auto file = mapFile(path("a"));
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->data), file->size), "one two");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes.data()), file->bytes.size()), "one two");
   EXPECT_EQ(files(), 1);
 }
 
@@ -52,14 +52,14 @@ TEST_F(FileTest, ReplacesAFileUnderItsReaders) {
   const auto old = mapFile(path("a"));
   ASSERT_TRUE(writeFileAtomically(path("a"), bytes("new")).ok());
   EXPECT_EQ(content(path("a")), "new");
-  EXPECT_EQ(static_cast<char>(old->data[0]), 'o');
+  EXPECT_EQ(static_cast<char>(old->bytes[0]), 'o');
 }
 
 TEST_F(FileTest, MapsEmptyFiles) {
   ASSERT_TRUE(writeFileAtomically(path("a"), bytes("")).ok());
   const auto file = mapFile(path("a"));
   ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(file->bytes().empty());
+  EXPECT_TRUE(file->bytes.empty());
 }
 
 TEST_F(FileTest, ReadsOnlyRegularFiles) {

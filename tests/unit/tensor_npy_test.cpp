@@ -76,7 +76,7 @@ TEST_F(NpyTest, WritesNumpysOwnBytes) {
   expected += std::string(127 - expected.size(), ' ') + "\n\x07\x09";
   const auto file = mapFile(path_);
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->data), file->size), expected);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes.data()), file->bytes.size()), expected);
 }
 
 TEST_F(NpyTest, ReadsAllVersionsAndAnyOrderOfKeys) {
@@ -150,7 +150,7 @@ TEST_F(NpyTest, RefusesEveryTruncation) {
   ASSERT_TRUE(writeNpy(path_, Tensor::of<int>(Type(ElemKind::UInt8, {2}), {7, 9})).ok());
   const auto file = mapFile(path_);
   ASSERT_TRUE(file.ok());
-  const std::string whole(reinterpret_cast<const char*>(file->data), file->size);
+  const std::string whole(reinterpret_cast<const char*>(file->bytes.data()), file->bytes.size());
   for (size_t size = 0; size < whole.size(); ++size) {
     write(whole.substr(0, size));
     EXPECT_EQ(readFault().code, Code::BadNpy) << size;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "import/onnx/proto.h"
-#include "support/mapped_file.h"
+#include "support/file.h"
 
 namespace aglow::onnx {
 

@@ -5,7 +5,7 @@
 #include "import/onnx/external_data.h"
 #include "import/onnx/file_kind.h"
 #include "import/wire.h"
-#include "support/mapped_file.h"
+#include "support/file.h"
 #include "support/quote.h"
 
 namespace aglow::onnx {
