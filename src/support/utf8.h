@@ -1,0 +1,24 @@
+// Names in model files may be any bytes; what is shown to people must be valid UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace aglow {
+
+// The length of the well-formed UTF-8 sequence that starts at a position, or 0 when there is none.
+inline size_t utf8Length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
+  const size_t length = byte(0) < 0x80 ? 1 : byte(0) < 0xC2 ? 0 : byte(0) < 0xE0 ? 2 : byte(0) < 0xF0 ? 3 : 4;
+  if (length == 0 || byte(0) > 0xF4 || length > text.size() - at) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  // Overlong forms, surrogates, and what lies behind the last code point.
+  if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;
+  if (byte(0) == 0xED && byte(1) > 0x9F) return 0;
+  if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;
+  if (byte(0) == 0xF4 && byte(1) > 0x8F) return 0;
+  return length;
+}
+
+}  // namespace aglow
