@@ -13,6 +13,6 @@ Result<Tensor> toTensor(const TensorProto& proto, const Model& model);
 Result<Tensor> toTensor(const SparseTensorProto& proto, const Model& model);
 
 // A sparse tensor's shape is a mere claim of the file, so it may not decide on all of the memory.
-inline constexpr int64_t kMaxDenseBytes = int64_t{1} << 30;
+inline constexpr int64_t kMaxDenseBytes = int64_t{1} << 26;
 
 }  // namespace aglow::onnx
