@@ -36,6 +36,7 @@ public:
   void move(Node* node, Node* before);
   // Neighbours in the list, or null.
   Node* front() const { return nodes_.empty() ? nullptr : nodes_.front().get(); }
+  Node* back() const { return nodes_.empty() ? nullptr : nodes_.back().get(); }
   Node* next(const Node* node) const;
   Node* previous(const Node* node) const;
 

@@ -1,0 +1,439 @@
+// Walks the nodes of a model in order, hands each to its handler, folds what is constant, and collects every fault.
+#include "import/onnx/graph_import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/onnx/tensor_data.h"
+
+namespace aglow::onnx {
+
+namespace {
+
+constexpr int64_t kOldestOpset = 7;
+constexpr int64_t kNewestOpset = 28;
+constexpr int kMaxDepth = 100;             // of nested graphs and function calls
+constexpr size_t kMaxNodes = 1'000'000;    // imported in all, unrolled loops and called functions included
+constexpr int64_t kFoldBytes = 64 * 1024;  // results up to this size are folded at once
+
+}  // namespace
+
+std::string placeOf(const Node& node) {
+  std::string name = node.name;
+  if (name.empty() && !node.outputs.empty()) name = node.outputs.front();
+  const std::string op = node.domain.empty() ? node.opType : node.domain + "::" + node.opType;
+  return fmt::format("node '{}' ({})", name, op);
+}
+
+GraphImport::GraphImport(const Model& model, const ImportOptions& options, const std::set<std::string>& frozen)
+    : model_(model),
+      options_(options),
+      frozen_(frozen),
+      result_{.module = std::make_unique<Module>(), .interface = {}},
+      function_(result_.module->addFunction("main")),
+      builder_(*function_) {}
+
+Diagnosed<ImportedModel> GraphImport::run() {
+  const auto standard = model_.opsets.find("");
+  if (standard != model_.opsets.end() && (standard->second < kOldestOpset || standard->second > kNewestOpset))
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = fmt::format("the model is written for opset {}; opsets {} to {} are supported",
+                                        standard->second, kOldestOpset, kNewestOpset),
+                 .where = {},
+                 .hint = "convert it with onnx.version_converter"};
+  if (model_.opsets.empty())
+    return Error{.code = Code::BadGraph, .message = "the model does not say which opset it is written for"};
+
+  Scope scope;
+  scope.opsets = &model_.opsets;
+  scopes_.push_back(&scope);
+  importInitializers(model_.graph, scope);
+  importInputs(model_.graph, scope);
+  if (!diagnostics_.empty()) return diagnostics_;  // without inputs, everything else would fail as well
+  importNodes(model_.graph.nodes, scope);
+  importOutputs(model_.graph, scope);
+  scopes_.pop_back();
+  if (!diagnostics_.empty()) return diagnostics_;
+  return std::move(result_);
+}
+
+void GraphImport::importInitializers(const Graph& graph, Scope& scope) {
+  const auto add = [&](const std::string& name, Result<Tensor> tensor) {
+    if (!tensor.ok()) {
+      report(std::move(tensor).error());
+      scope.failed.insert(name);
+      return;
+    }
+    define(scope, name, Imported::of(result_.module->addConstant(name, *std::move(tensor))->result()));
+  };
+  for (const TensorProto& proto : graph.initializers) add(proto.name, toTensor(proto, model_));
+  for (const SparseTensorProto& proto : graph.sparseInitializers) add(proto.values.name, toTensor(proto, model_));
+}
+
+void GraphImport::importInputs(const Graph& graph, Scope& scope) {
+  InputTypes inputs = resolveInputs(graph, options_);
+  for (const Error& error : inputs.diagnostics.errors()) report(error);
+  if (!diagnostics_.empty()) return;
+
+  for (const ValueInfo& info : graph.inputs) {
+    const auto given = options_.given.find(info.name);
+    const bool isGiven = given != options_.given.end();
+    if (scope.values.contains(info.name)) {
+      if (!isGiven) continue;  // the initializer is its value
+      scope.values.erase(info.name);
+    }
+    const bool freeze = frozen_.contains(info.name);
+    const auto tensorInput = [&](const std::string& name, const Type& type, const Tensor* value) {
+      if (freeze) return Imported::of(result_.module->addConstant(name, *value)->result());
+      const Value v = builder_.input(name, type);
+      inputNames_[v.node] = info.name;
+      return Imported::of(v);
+    };
+    Imported value;
+    if (isGiven && given->second.none) {
+      value = Imported::none();
+    } else if (isGiven && given->second.isSequence) {
+      std::vector<Imported> items;
+      for (const Tensor& t : given->second.tensors)
+        items.push_back(tensorInput(fmt::format("{}[{}]", info.name, items.size()), t.type(), &t));
+      value = Imported::sequence(std::move(items));
+    } else {
+      value = tensorInput(info.name, inputs.types.at(info.name), isGiven ? &given->second.tensors.front() : nullptr);
+    }
+    Port port = portOf(info.name, value);
+    if (freeze) port.kind = Port::Kind::Frozen;
+    result_.interface.inputs.push_back(std::move(port));
+    define(scope, info.name, std::move(value));
+  }
+}
+
+Port GraphImport::portOf(const std::string& name, const Imported& value) {
+  Port port{.kind = Port::Kind::None, .name = name, .placeholder = {}, .type = {}, .items = {}};
+  if (value.kind == Imported::Kind::Tensor) {
+    port.kind = Port::Kind::Tensor;
+    port.placeholder = value.tensor.node->name();
+    port.type = value.tensor.type();
+  } else if (value.kind == Imported::Kind::Sequence) {
+    port.kind = Port::Kind::Sequence;
+    for (const Imported& item : value.items) port.items.push_back(portOf(name, item));
+  }
+  return port;
+}
+
+void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
+  if (graph.outputs.empty()) report({.code = Code::BadGraph, .message = "the graph has no outputs"});
+  const auto saved = [&](auto&& self, const std::string& name, const Imported& value) -> Imported {
+    if (value.kind == Imported::Kind::Tensor) {
+      Placeholder* target = result_.module->addPlaceholder(name, value.tensor.type());
+      builder_.save(value.tensor, target);
+      return Imported::of(target->result());
+    }
+    Imported copy = value;
+    for (size_t i = 0; i < copy.items.size(); ++i)
+      copy.items[i] = self(self, fmt::format("{}[{}]", name, i), copy.items[i]);
+    return copy;
+  };
+  for (const ValueInfo& info : graph.outputs) {
+    if (isFailed(scope, info.name)) continue;
+    const Imported* value = lookup(scope, info.name);
+    if (value == nullptr) {
+      report({.code = Code::BadGraph, .message = fmt::format("no node computes the graph's output '{}'", info.name)});
+      continue;
+    }
+    if (value->kind == Imported::Kind::Tensor && info.type.kind == TypeProto::Kind::Tensor && info.type.elemType != 0 &&
+        elemInfo(value->tensor.kind()).onnx != info.type.elemType) {
+      report({.code = Code::BadGraph,
+              .message = fmt::format("output '{}' is declared as {}, but its node computes {}", info.name,
+                                     describe(info.type), value->tensor.type().text())});
+      continue;
+    }
+    const Imported target = saved(saved, info.name, *value);
+    result_.interface.outputs.push_back(portOf(info.name, target));
+  }
+}
+
+// ---------------------------------------------------------------- names
+
+const Imported* GraphImport::lookup(const Scope& scope, const std::string& name) const {
+  for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer)
+    if (const auto it = s->values.find(name); it != s->values.end()) return &it->second;
+  return nullptr;
+}
+
+bool GraphImport::isFailed(const Scope& scope, const std::string& name) const {
+  for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer)
+    if (s->failed.contains(name)) return true;
+  return false;
+}
+
+void GraphImport::define(Scope& scope, const std::string& name, Imported value) {
+  if (!scope.values.try_emplace(name, std::move(value)).second)
+    report({.code = Code::BadGraph, .message = fmt::format("value '{}' is defined twice", name)});
+}
+
+// ---------------------------------------------------------------- nodes
+
+void GraphImport::importNodes(const std::vector<Node>& nodes, Scope& scope) {
+  for (const Node& node : nodes) importNode(node, scope);
+}
+
+// The node with attributes that name an attribute of the function around it replaced by the caller's.
+Node GraphImport::resolved(const Node& node, const Scope& scope) const {
+  Node copy = node;
+  copy.attributes.clear();
+  for (const Attribute& attribute : node.attributes) {
+    if (attribute.refAttrName.empty()) {
+      copy.attributes.push_back(attribute);
+      continue;
+    }
+    for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer) {
+      const auto it = s->attributes.find(attribute.refAttrName);
+      if (it == s->attributes.end()) continue;
+      copy.attributes.push_back(*it->second);
+      copy.attributes.back().name = attribute.name;
+      break;
+    }
+  }
+  return copy;
+}
+
+const onnx::Function* GraphImport::findFunction(const Node& node) const {
+  for (const onnx::Function& function : model_.functions)
+    if (function.name == node.opType && function.domain == node.domain && function.overload == node.overload)
+      return &function;
+  return nullptr;
+}
+
+void GraphImport::importNode(const Node& original, Scope& scope) {
+  const auto failNode = [&](Error error) {
+    report(std::move(error).at(placeOf(original)));
+    for (const std::string& name : original.outputs) scope.failed.insert(name);
+  };
+  if (++imported_ > kMaxNodes)
+    throw BuildFailure(
+        {.code = Code::LimitReached, .message = fmt::format("the model unfolds into more than {} nodes", kMaxNodes)});
+
+  std::vector<Imported> operands;
+  bool failed = false;
+  for (const std::string& name : original.inputs) {
+    const Imported* value = name.empty() ? nullptr : lookup(scope, name);
+    if (value == nullptr && !name.empty()) {
+      if (!isFailed(scope, name))
+        failNode({.code = Code::BadGraph,
+                  .message = fmt::format("input '{}' is not defined before its use", name),
+                  .where = {},
+                  .hint = "the nodes form a cycle, are not in order, or the name is misspelt"});
+      failed = true;
+      continue;
+    }
+    operands.push_back(value == nullptr ? Imported::none() : *value);
+  }
+
+  const onnx::Function* function = findFunction(original);
+  const auto opset = scope.opsets->find(original.domain);
+  const int64_t version = opset == scope.opsets->end() ? 0 : opset->second;
+  const OpRow* row = function == nullptr ? findRow(original.domain, original.opType, version) : nullptr;
+  if (function == nullptr && (row == nullptr || version == 0)) {
+    const std::string what = version == 0 ? "its domain is not imported by the model"
+                                          : fmt::format("the operator is not supported at version {}", version);
+    failNode({.code = Code::UnsupportedOp, .message = what});
+    return;
+  }
+  if (failed) {
+    for (const std::string& name : original.outputs) scope.failed.insert(name);
+    return;
+  }
+
+  const bool refers = std::any_of(original.attributes.begin(), original.attributes.end(),
+                                  [](const Attribute& a) { return !a.refAttrName.empty(); });
+  const Node copy = refers ? resolved(original, scope) : Node{};
+  const Node& node = refers ? copy : original;
+  std::vector<Imported> results;
+  aglow::Node* const last = function_->back();
+  builder_.named(!node.name.empty() ? node.name : node.outputs.empty() ? node.opType : node.outputs.front());
+  try {
+    if (function != nullptr) {
+      results = callFunction(*function, node, operands);
+    } else {
+      OpImport op(*this, node, version, builder_, std::move(operands));
+      row->handler(op);
+      results = std::move(op.results());
+    }
+    foldSince(last, results);
+  } catch (const BuildFailure& failure) {
+    if (failure.error().code == Code::LimitReached) throw;
+    failNode(failure.error());
+    return;
+  } catch (const NeedsValue& needs) {
+    const bool known = std::all_of(needs.inputs.begin(), needs.inputs.end(), [&](const std::string& name) {
+      const auto it = options_.given.find(name);
+      return it != options_.given.end() && !it->second.tensors.empty();
+    });
+    if (known) throw;
+    failNode({.code = Code::DynamicShape,
+              .message = fmt::format("a shape depends on the value of input '{}', which is known only at run time",
+                                     fmt::join(needs.inputs, "', '")),
+              .where = {},
+              .hint = "give the value when compiling: --value NAME=FILE.npy"});
+    return;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string& name = node.outputs[i];
+    if (name.empty()) continue;
+    if (i >= results.size()) {
+      failNode({.code = Code::BadNode,
+                .message = fmt::format("the operator has {} outputs, the node names {}", results.size(),
+                                       node.outputs.size())});
+      return;
+    }
+    define(scope, name, results[i]);
+  }
+}
+
+std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, const Node& node,
+                                                const std::vector<Imported>& operands) {
+  if (std::find(calls_.begin(), calls_.end(), &function) != calls_.end())
+    fail(Code::BadGraph, fmt::format("function '{}' calls itself", function.name));
+  if (operands.size() > function.inputs.size())
+    fail(Code::BadNode,
+         fmt::format("function '{}' takes {} inputs, got {}", function.name, function.inputs.size(), operands.size()));
+  if (++depth_ > kMaxDepth) fail(Code::LimitReached, "functions are nested too deeply");
+  Scope scope;
+  scope.isFunction = true;
+  scope.opsets = &function.opsets;
+  for (const Attribute& attribute : function.attributeProtos) scope.attributes[attribute.name] = &attribute;
+  for (const Attribute& attribute : node.attributes) scope.attributes[attribute.name] = &attribute;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    define(scope, function.inputs[i], i < operands.size() ? operands[i] : Imported::none());
+  calls_.push_back(&function);
+  scopes_.push_back(&scope);
+  importNodes(function.nodes, scope);
+  std::vector<Imported> results;
+  for (const std::string& name : function.outputs) {
+    const Imported* value = lookup(scope, name);
+    if (value == nullptr) {
+      if (isFailed(scope, name)) fail(Code::BadNode, "the function's body could not be imported");
+      fail(Code::BadGraph, fmt::format("function '{}' does not compute its output '{}'", function.name, name));
+    }
+    results.push_back(*value);
+  }
+  scopes_.pop_back();
+  calls_.pop_back();
+  --depth_;
+  return results;
+}
+
+std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::vector<Imported>& inputs) {
+  if (++depth_ > kMaxDepth) fail(Code::LimitReached, "graphs are nested too deeply");
+  if (inputs.size() != graph.inputs.size())
+    fail(Code::BadNode, fmt::format("the nested graph '{}' takes {} inputs, expected {}", graph.name,
+                                    graph.inputs.size(), inputs.size()));
+  Scope scope;
+  scope.outer = scopes_.back();
+  scope.opsets = scope.outer->opsets;
+  for (size_t i = 0; i < inputs.size(); ++i) define(scope, graph.inputs[i].name, inputs[i]);
+  importInitializers(graph, scope);
+  scopes_.push_back(&scope);
+  importNodes(graph.nodes, scope);
+  std::vector<Imported> results;
+  for (const ValueInfo& info : graph.outputs) {
+    const Imported* value = lookup(scope, info.name);
+    if (value == nullptr) {
+      if (isFailed(scope, info.name)) fail(Code::BadNode, "a nested graph could not be imported");
+      fail(Code::BadGraph, fmt::format("the nested graph does not compute its output '{}'", info.name));
+    }
+    results.push_back(*value);
+  }
+  scopes_.pop_back();
+  --depth_;
+  return results;
+}
+
+// ---------------------------------------------------------------- constants
+
+Result<Tensor> GraphImport::tensorOf(const TensorProto& proto) const { return toTensor(proto, model_); }
+
+namespace {
+
+std::vector<Tensor> constantOperands(const aglow::Node& node) {
+  std::vector<Tensor> tensors;
+  for (const Value v : node.inputs()) tensors.push_back(v ? asConstant(v)->tensor() : Tensor());
+  return tensors;
+}
+
+bool operandsAreConstant(const aglow::Node& node) {
+  if (node.predicate()) return false;
+  const std::vector<Value> inputs = node.inputs();
+  return std::all_of(inputs.begin(), inputs.end(), [](Value v) { return !v || isConstant(v); });
+}
+
+}  // namespace
+
+// Replaces nodes behind `last` whose operands are constant by their small results, so that shape arithmetic vanishes
+// while the model is read. A node that cannot be computed stays; it fails again, with its place, when it is run.
+void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
+  std::unordered_map<const aglow::Node*, std::vector<Value>> folded;
+  aglow::Node* node = last == nullptr ? function_->front() : function_->next(last);
+  while (node != nullptr) {
+    aglow::Node* next = function_->next(node);
+    int64_t bytes = 0;
+    for (const Type& type : node->types()) bytes += type.bytes();
+    if (bytes <= kFoldBytes && operandsAreConstant(*node)) {
+      auto values = options_.evaluator->evaluate(*node, constantOperands(*node));
+      if (values.ok()) {
+        std::vector<Value>& constants = folded[node];
+        for (int i = 0; i < node->resultCount(); ++i) {
+          const Value v = builder_.constant((*values)[static_cast<size_t>(i)], node->name());
+          replaceAllUses(node->result(i), v);
+          constants.push_back(v);
+        }
+        function_->erase(node);
+      }
+    }
+    node = next;
+  }
+  const auto update = [&](auto&& self, Imported& value) -> void {
+    for (Imported& item : value.items) self(self, item);
+    if (value.kind != Imported::Kind::Tensor) return;
+    if (const auto it = folded.find(value.tensor.node); it != folded.end())
+      value.tensor = it->second[static_cast<size_t>(value.tensor.index)];
+  };
+  for (Imported& value : results) update(update, value);
+}
+
+Tensor GraphImport::constantOf(Value v) {
+  if (const Constant* c = asConstant(v)) return c->tensor();
+  // All that the value depends on, in the function's order.
+  std::set<const aglow::Node*> needed;
+  std::set<std::string> inputs;
+  std::vector<const aglow::Node*> work = {v.node};
+  while (!work.empty()) {
+    const aglow::Node* node = work.back();
+    work.pop_back();
+    if (!needed.insert(node).second) continue;
+    if (node->op() == Op::Placeholder) inputs.insert(inputNames_.at(node));
+    for (const Value operand : node->inputs())
+      if (operand) work.push_back(operand.node);
+    if (node->predicate()) work.push_back(node->predicate().node);
+  }
+  if (!inputs.empty()) throw NeedsValue{{inputs.begin(), inputs.end()}};
+
+  std::unordered_map<const aglow::Node*, std::vector<Tensor>> known;
+  for (const auto& node : function_->nodes()) {
+    if (!needed.contains(node.get())) continue;
+    std::vector<Tensor> operands;
+    for (const Value operand : node->inputs()) {
+      if (!operand)
+        operands.emplace_back();
+      else if (const Constant* c = asConstant(operand))
+        operands.push_back(c->tensor());
+      else
+        operands.push_back(known.at(operand.node)[static_cast<size_t>(operand.index)]);
+    }
+    known[node.get()] = orFail(options_.evaluator->evaluate(*node, operands));
+  }
+  return known.at(v.node)[static_cast<size_t>(v.index)];
+}
+
+}  // namespace aglow::onnx

@@ -1,0 +1,16 @@
+// The tables of operators' handlers, one per theme and file. A new theme is one line here.
+#pragma once
+
+#include <span>
+
+#include "import/onnx/op_import.h"
+
+#define AGLOW_OP_TABLES(X)
+
+namespace aglow::onnx {
+
+#define AGLOW_DECLARE(rows) std::span<const OpRow> rows();
+AGLOW_OP_TABLES(AGLOW_DECLARE)
+#undef AGLOW_DECLARE
+
+}  // namespace aglow::onnx

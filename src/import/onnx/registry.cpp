@@ -1,0 +1,100 @@
+// Which handler imports an operator: a row of a table, or the record that names the operator as its own.
+#include <algorithm>
+#include <unordered_map>
+
+#include "import/onnx/op_import.h"
+#include "import/onnx/op_tables.h"
+#include "ops/all_ops.h"
+
+namespace aglow::onnx {
+
+namespace {
+
+const OpDef* recordOf(std::string_view onnxName) {
+  static const auto byName = [] {
+    std::unordered_map<std::string_view, const OpDef*> map;
+    for (const OpDef* def : allOps())
+      if (!def->onnx.empty()) map.emplace(def->onnx, def);
+    return map;
+  }();
+  const auto it = byName.find(onnxName);
+  return it == byName.end() ? nullptr : it->second;
+}
+
+AttrValue attributeOf(const OpImport& c, const AttrDef& def) {
+  const AttrValue otherwise = defaultValue(def);
+  switch (def.kind) {
+    case AttrKind::Int:
+    case AttrKind::Bool: {
+      const int64_t value = c.integer(def.name, std::get<int64_t>(otherwise));
+      return def.name == "axis" ? c.axis(value, c.in(0).rank()) : value;
+    }
+    case AttrKind::Float:
+      return c.real(def.name, std::get<double>(otherwise));
+    case AttrKind::Ints:
+      return c.ints(def.name);
+    case AttrKind::Floats:
+      return c.reals(def.name);
+    case AttrKind::Enum:
+    case AttrKind::Word:
+      return c.word(def.name, std::get<std::string>(otherwise));
+    case AttrKind::Elem:
+      break;
+  }
+  return c.elem(def.name, std::get<ElemKind>(otherwise));
+}
+
+// Operands by position, attributes by name.
+void importByRecord(OpImport& c) {
+  const OpDef& def = *recordOf(c.node.opType);
+  Attrs attrs(def);
+  std::vector<Value> operands;
+  for (int i = 0; i < c.inputs(); ++i) operands.push_back(c.optional(i));
+  if (operands.empty() || !operands.front()) c.in(0);  // names the missing operand
+  for (int i = 0; i < def.attrs.size(); ++i) attrs.setAt(i, attributeOf(c, def.attrs[i]));
+  aglow::Node* node = c.b.make(std::move(operands), std::move(attrs));
+  for (int i = 0; i < node->resultCount(); ++i) c.out(i, node->result(i));
+}
+
+constexpr OpRow kByRecord{"", importByRecord};
+
+using TableFunction = std::span<const OpRow>();
+constexpr TableFunction* kTables[] = {
+#define AGLOW_ENTRY(rows) rows,
+    AGLOW_OP_TABLES(AGLOW_ENTRY)
+#undef AGLOW_ENTRY
+        nullptr,
+};
+
+const std::unordered_multimap<std::string_view, const OpRow*>& rowsByName() {
+  static const auto map = [] {
+    std::unordered_multimap<std::string_view, const OpRow*> rows;
+    for (TableFunction* table : kTables)
+      if (table != nullptr)
+        for (const OpRow& row : table()) rows.emplace(row.name, &row);
+    return rows;
+  }();
+  return map;
+}
+
+}  // namespace
+
+const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version) {
+  const auto [first, last] = rowsByName().equal_range(name);
+  for (auto it = first; it != last; ++it)
+    if (it->second->domain == domain && version >= it->second->since && version <= it->second->until) return it->second;
+  return domain.empty() && recordOf(name) != nullptr ? &kByRecord : nullptr;
+}
+
+std::vector<std::string> supportedOperators() {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : rowsByName())
+    names.push_back(row->domain.empty() ? std::string(name) : std::string(row->domain) + "::" + std::string(name));
+  for (const OpDef* def : allOps())
+    if (!def->onnx.empty()) names.emplace_back(def->onnx);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace aglow::onnx
