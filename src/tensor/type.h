@@ -22,7 +22,10 @@ public:
   static Result<Shape> create(std::vector<int64_t> dims);
 
   int rank() const { return static_cast<int>(dims_.size()); }
-  int64_t operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
+  int64_t operator[](int axis) const {
+    AGLOW_CHECK(axis >= 0 && axis < rank(), "axis " + std::to_string(axis) + " of shape " + text());
+    return dims_[static_cast<size_t>(axis)];
+  }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t elements() const { return elements_; }
   // Row-major strides in elements.
