@@ -1,0 +1,146 @@
+// The instruction IR: typed regions of memory, and a list of instructions over their addresses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ops/attrs.h"
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+namespace aglow {
+
+// A region's index in its program. Views stand behind their bases.
+using RegionId = int32_t;
+inline constexpr RegionId kNoRegion = -1;
+
+// How an instruction touches an operand; for a placeholder, how the program does as a whole. Scratch is memory whose
+// contents mean nothing before and after.
+enum class Access : uint8_t { In, Out, InOut, Scratch };
+inline bool reads(Access a) { return a == Access::In || a == Access::InOut; }
+inline bool writes(Access a) { return a != Access::In; }
+
+// Where a region's bytes come from. The first four are declared: they live as long as the program.
+struct ConstantInit {
+  Tensor bytes;
+};
+struct PlaceholderInit {
+  Access access = Access::In;  // its bytes are given (In), asked for (Out), or both
+};
+struct SplatInit {
+  double value = 0;
+};
+// Uniform values within sqrt(3 / fanIn) of zero, always the same for a seed.
+struct XavierInit {
+  int64_t fanIn = 1;
+  uint64_t seed = 0;
+};
+// Lives from its `alloc` to its `dealloc`; the offset in the arena is known once the program is placed.
+struct Allocated {
+  static constexpr int64_t kUnplaced = -1;
+  int64_t offset = kUnplaced;
+};
+// Bytes of another region that stands before this one, from an offset on.
+struct ViewOf {
+  RegionId base = kNoRegion;
+  int64_t offset = 0;
+};
+
+struct Region {
+  std::string name;
+  Type type;
+  std::variant<ConstantInit, PlaceholderInit, SplatInit, XavierInit, Allocated, ViewOf> source;
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&source);
+  }
+  template <class T>
+  T* as() {
+    return std::get_if<T>(&source);
+  }
+  bool declared() const { return as<Allocated>() == nullptr && as<ViewOf>() == nullptr; }
+};
+
+struct Operand {
+  RegionId region = kNoRegion;  // none: an optional operand that is absent
+  Access access = Access::In;
+};
+
+struct Instr {
+  enum class Kind : uint8_t {
+    Compute,     // the operator of attrs: its results, its operands, then scratch
+    Alloc,       // one operand: an allocated region
+    Dealloc,     // one operand: an allocated region
+    TensorView,  // one operand: a view
+    Copy,        // destination, source
+    CopyStart,   // destination, source; nobody may touch the one or write the other until the wait
+    CopyWait,    // destination, source of the start with the same token
+  };
+
+  Kind kind = Kind::Compute;
+  Attrs attrs = {};
+  std::vector<Operand> operands = {};
+  RegionId predicate = kNoRegion;  // where it is false the results may be anything
+  int64_t token = 0;               // CopyStart, CopyWait
+  std::string origin = {};         // the model's node it came from
+
+  // Only marks where regions begin and end; does nothing when run.
+  bool isMarker() const { return kind == Kind::Alloc || kind == Kind::Dealloc || kind == Kind::TensorView; }
+  // Compute: the operands that stand for results, and for the record's operands.
+  std::span<const Operand> results() const;
+  std::span<const Operand> inputs() const;
+};
+
+std::string_view instrName(const Instr& instr);
+std::string_view accessName(Access access);
+
+// The bytes of a region inside the one that owns them.
+struct Extent {
+  RegionId root = kNoRegion;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool overlaps(const Extent& other) const { return root == other.root && begin < other.end && other.begin < end; }
+  bool operator==(const Extent&) const = default;
+};
+
+class Program {
+public:
+  static constexpr int64_t kAlignment = Tensor::kAlignment;
+
+  std::string name;
+  std::vector<Region> regions;
+  std::vector<Instr> instrs;
+  int64_t arenaBytes = Allocated::kUnplaced;  // known once placed
+
+  RegionId add(Region region);  // names are unique; the caller sees to that
+  Region& operator[](RegionId id) { return regions[static_cast<size_t>(id)]; }
+  const Region& operator[](RegionId id) const { return regions[static_cast<size_t>(id)]; }
+
+  bool placed() const { return arenaBytes != Allocated::kUnplaced; }
+  // Forgets the placement, because buffers or lifetimes change.
+  void unplace();
+
+  Extent extent(RegionId id) const;
+  // Of all regions at once.
+  std::vector<Extent> extents() const;
+
+  // Placeholders whose bytes are given, and those whose bytes are asked for, in order.
+  std::vector<RegionId> inputs() const;
+  std::vector<RegionId> outputs() const;
+  // Of constants, and of everything declared.
+  int64_t constantBytes() const;
+  int64_t declaredBytes() const;
+};
+
+// Same regions under the same names, same instructions, same placement; the regions' numbers do not matter.
+bool operator==(const Program& a, const Program& b);
+
+// The bytes a declared region starts with; internal error for placeholders.
+Tensor initialValue(const Region& region);
+
+}  // namespace aglow

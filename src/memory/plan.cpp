@@ -1,0 +1,31 @@
+// The table of passes. Those that take copies away come first, then those that share what is left.
+#include "memory/plan.h"
+
+#include <fmt/format.h>
+
+#include "memory/place.h"
+
+namespace aglow {
+
+namespace {
+
+constexpr MemoryPass kPasses[] = {
+    {"place", "gives every buffer its offset in one arena", placeArena, true},
+};
+
+}  // namespace
+
+std::span<const MemoryPass> memoryPasses() { return kPasses; }
+
+Status planMemory(Program& program, const MemoryOptions& options) {
+  for (const MemoryPass& pass : kPasses) {
+    const bool wanted = !options.before || options.before(pass);
+    if (!wanted && !pass.required) continue;
+    auto changed = pass.run(program);
+    if (!changed.ok()) return std::move(changed).error().at(fmt::format("pass '{}'", pass.name));
+    if (options.after) AGLOW_OK(options.after(pass, program, *changed));
+  }
+  return {};
+}
+
+}  // namespace aglow
