@@ -5,7 +5,11 @@
 
 #include "import/onnx/op_import.h"
 
-#define AGLOW_OP_TABLES(X)
+#define AGLOW_OP_TABLES(X) \
+  X(constantRows)          \
+  X(shapeRows)             \
+  X(padRows)               \
+  X(indexRows)
 
 namespace aglow::onnx {
 
