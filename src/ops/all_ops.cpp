@@ -4,6 +4,7 @@
 
 #include "ops/attrs.h"
 #include "ops/records/activation.h"
+#include "ops/records/attention.h"
 #include "ops/records/elementwise.h"
 #include "ops/records/index.h"
 #include "ops/records/linear.h"
@@ -43,7 +44,7 @@ std::vector<const OpDef*> collect() {
 std::span<const OpDef* const> allOps() {
   using namespace records;
   static const std::vector<const OpDef*> all =
-      collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear, kIndex, kNormalize, kQuant>();
+      collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear, kIndex, kNormalize, kQuant, kAttention>();
   return all;
 }
 

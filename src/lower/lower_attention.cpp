@@ -1,0 +1,101 @@
+// Attention as two matrix products around a softmax. Heads of q that share a head of k lie behind one another, so they
+// join the rows of one product instead of repeating k.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "graph/op_views.h"
+#include "lower/rules.h"
+
+namespace aglow::lowering {
+
+namespace {
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+// A bound of the window: the key at which it lies for each query, as a column.
+Value boundOf(Builder& b, int64_t queries, int64_t first) {
+  std::vector<int64_t> bounds(static_cast<size_t>(queries));
+  std::iota(bounds.begin(), bounds.end(), first);
+  return b.constant(Tensor::of(Type(ElemKind::Int64, Shape{queries, 1}), bounds));
+}
+
+struct Sight {
+  Value visible;         // whether a query sees a key; empty when all do
+  bool complete = true;  // every query certainly sees a key
+};
+
+Sight windowSight(Builder& b, const AttentionNode& v, int64_t queries, int64_t keys) {
+  Sight sight;
+  if (v.left() < 0 && v.right() < 0) return sight;
+  std::vector<int64_t> positions(static_cast<size_t>(keys));
+  std::iota(positions.begin(), positions.end(), 0);
+  const Value key = b.ints(positions);
+  const auto restrictTo = [&](Value within) {
+    sight.visible = sight.visible ? b.logicalAnd(sight.visible, within) : within;
+  };
+  if (v.left() >= 0) restrictTo(b.lessOrEqual(boundOf(b, queries, v.offset() - v.left()), key));
+  if (v.right() >= 0) restrictTo(b.lessOrEqual(key, boundOf(b, queries, v.offset() + v.right())));
+  for (const int64_t position : {v.offset(), v.offset() + queries - 1}) {
+    const int64_t first = v.left() < 0 ? 0 : std::max<int64_t>(position - v.left(), 0);
+    const int64_t last = v.right() < 0 ? keys - 1 : std::min(position + v.right(), keys - 1);
+    sight.complete &= first <= last;
+  }
+  return sight;
+}
+
+// What a mask hides, in addition. Minus infinity as an addend hides a key.
+Sight maskSight(Builder& b, Value mask, Sight sight) {
+  if (mask.rank() == 0) mask = b.reshaped(mask, {1});
+  if (mask.kind() != ElemKind::Bool) mask = b.logicalNot(b.equal(mask, b.scalarLike(mask, kHidden)));
+  return {sight.visible ? b.logicalAnd(mask, sight.visible) : mask, false};
+}
+
+}  // namespace
+
+std::vector<Value> attention(Builder& b, Node& node) {
+  const AttentionNode v(node);
+  const ElemKind kind = v.q().kind();
+  const int64_t batch = v.q().dim(0), heads = v.q().dim(1), queries = v.q().dim(2), width = v.q().dim(3);
+  const int64_t groups = v.k().dim(1), keys = v.k().dim(2);
+  if (v.type(1).elements() == 0)  // also where there are no keys: nothing is seen
+    return {b.splat({.elem = kind, .shape = v.type(0).shape().dims()}),
+            b.splat({.elem = kind, .shape = v.type(1).shape().dims()})};
+  const int64_t rows = heads / groups * queries;
+
+  const Value q = b.reshaped(b.mul(v.q(), b.scalar(kind, v.scale())), {batch, groups, rows, width});
+  const Value scores = b.reshaped(b.matMul(q, b.transposed(v.k(), {0, 1, 3, 2})), {batch, heads, queries, keys});
+  Value capped = scores;
+  if (v.softcap() > 0) {
+    const Value limit = b.scalar(kind, v.softcap());
+    capped = b.mul(b.tanh(b.div(scores, limit)), limit);
+  }
+
+  // The window and a mask of truth values hide scores, a mask of numbers adds to them. A row that is hidden whole has
+  // no softmax.
+  Sight sight = windowSight(b, v, queries, keys);
+  Value hiding = sight.visible, masked = capped;
+  if (v.mask()) {
+    sight = maskSight(b, v.mask(), sight);
+    if (v.mask().kind() == ElemKind::Bool)
+      hiding = sight.visible;
+    else
+      masked = b.add(capped, v.mask());
+  }
+  if (hiding) masked = b.where(hiding, masked, b.scalar(kind, kHidden));
+  Value weights = b.softmax(b.casted(masked, v.precision()), {.axis = 3});
+  if (!sight.complete) {
+    const Value any = b.reduced(sight.visible, "max", {sight.visible.rank() - 1});
+    weights = b.where(any, weights, b.scalarLike(weights, 0));
+  }
+  weights = b.casted(weights, kind);
+
+  const Value y = b.matMul(b.reshaped(weights, {batch, groups, rows, keys}), v.v());
+  const std::string& shown = v.weights();
+  return {b.reshaped(y, v.type(0).shape().dims()), shown == "scores"   ? scores
+                                                   : shown == "capped" ? capped
+                                                   : shown == "masked" ? masked
+                                                                       : weights};
+}
+
+}  // namespace aglow::lowering

@@ -1,0 +1,40 @@
+// Attention: a composite that backends may fuse into one pass over the keys.
+#pragma once
+
+#include "ops/kind_sets.h"
+#include "ops/op_def.h"
+#include "ops/type_rules.h"
+
+namespace aglow::records {
+
+inline constexpr OpDef kAttention[] = {
+    {.name = "Attention",
+     .doc =
+         "softmax(scale * q * k^T + mask) * v over [batch, heads, length, width]; k and v may have fewer heads, each "
+         "of which serves a group of neighbouring heads of q. A query that sees no key gives zeros.",
+     .kind = OpKind::Composite,
+     .in = {{"q", kinds::floats, 'T'},
+            {"k", kinds::floats, 'T'},
+            {"v", kinds::floats, 'T'},
+            {"mask", kinds::plain, 0, Arity::Optional}},
+     .out = {{"y"}, {"weights"}},
+     .attrs = {{"scale", AttrKind::Float, 1},
+               {.name = "softcap", .kind = AttrKind::Float, .doc = "scores become softcap * tanh(scores / softcap)"},
+               {.name = "left",
+                .kind = AttrKind::Int,
+                .number = -1,
+                .doc = "query i sees keys from i + offset - left on; -1: all"},
+               {.name = "right",
+                .kind = AttrKind::Int,
+                .number = -1,
+                .doc = "query i sees keys up to i + offset + right; 0 is causal, -1: all"},
+               {.name = "offset", .kind = AttrKind::Int, .doc = "keys before the first query"},
+               {.name = "weights",
+                .kind = AttrKind::Enum,
+                .choices = "scores|capped|masked|softmax",
+                .doc = "the stage that the second result shows"},
+               {.name = "precision", .kind = AttrKind::Elem, .doc = "element kind that enters the softmax"}},
+     .infer = infer::attention},
+};
+
+}  // namespace aglow::records
