@@ -1,0 +1,42 @@
+// What many rules need to build their replacements.
+#pragma once
+
+#include "rewrite/rule.h"
+
+namespace aglow {
+
+using Ints = std::vector<int64_t>;
+
+// x repeated to fill a shape; x itself when it fills it already.
+Value expanded(Builder& b, Value x, const Shape& shape);
+// The same number at every element of a type.
+Value splat(Builder& b, const Type& type, double value);
+// A node like another one, with other operands.
+Value like(Builder& b, const Node& node, const std::vector<Value>& inputs);
+// A number as a scalar constant of a value's kind, for operands that broadcast.
+inline Value scalarOf(Builder& b, const Match& m, int capture) {
+  return b.scalar(m[capture].kind(), m.number(capture));
+}
+
+// The order that undoes one, and one order after another (first `a`, then `b`).
+Ints inverse(const Ints& perm);
+Ints compose(const Ints& a, const Ints& b);
+// The elements of a list in another order: result i is list[perm[i]].
+Ints permuted(const Ints& list, const Ints& perm);
+
+// Whether a shape stretches to another one without changing it.
+bool stretchesTo(const Shape& from, const Shape& to);
+// The shape that operands of an elementwise node have together, with operand `slot` of another shape.
+std::optional<Shape> commonShape(const Node& node, int slot, const Shape& shape);
+
+// The value of a Constant, or of a Splat of few bytes; otherwise an empty tensor.
+Tensor knownTensor(Value v);
+
+// Kinds on which sums and products may be reordered up to rounding.
+inline bool isRealKind(ElemKind kind) {
+  return kind == ElemKind::Float32 || kind == ElemKind::Float64 || kind == ElemKind::Float16 ||
+         kind == ElemKind::BFloat16;
+}
+inline bool isNumeric(ElemKind kind) { return isRealKind(kind) || isInteger(kind); }
+
+}  // namespace aglow
