@@ -10,6 +10,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "graph/syntax.h"
 #include "support/sizes.h"
 
 namespace aglow {
@@ -107,7 +108,7 @@ int64_t Program::declaredBytes() const {
 
 namespace {
 
-// Doubles are told apart by their bits, as the text form does.
+// Numbers are told apart by their bits, as the text form does.
 bool sameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 // Compares two programs; regions correspond by name.
@@ -152,8 +153,13 @@ private:
     return (x == kNoRegion ? kNoRegion : counterpart_[static_cast<size_t>(x)]) == y;
   }
 
+  static bool sameAttrs(const Instr& x, const Instr& y) {
+    if (x.kind != Instr::Kind::Compute) return true;
+    return &x.attrs.op() == &y.attrs.op() && printAttrs(x.attrs) == printAttrs(y.attrs);
+  }
+
   bool sameInstr(const Instr& x, const Instr& y) const {
-    return x.kind == y.kind && x.attrs == y.attrs && x.token == y.token && x.origin == y.origin &&
+    return x.kind == y.kind && sameAttrs(x, y) && x.token == y.token && x.origin == y.origin &&
            corresponds(x.predicate, y.predicate) &&
            std::equal(x.operands.begin(), x.operands.end(), y.operands.begin(), y.operands.end(),
                       [&](const Operand& p, const Operand& q) {

@@ -1,0 +1,220 @@
+// Programs from text. Every name is defined before it is used; sizes are checked before anything is computed with them.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "graph/syntax.h"
+#include "inst/text.h"
+#include "support/quote.h"
+
+namespace aglow {
+
+namespace {
+
+// Offsets and arenas beyond this are no sizes of memory; below it their sums do not overflow.
+constexpr int64_t kMostBytes = int64_t{1} << 60;
+
+class Parser {
+public:
+  Parser(std::string_view text, const BlobStore* blobs) : lexer_(text), constants_(blobs) {}
+
+  Result<Program> run() {
+    AGLOW_OK(lexer_.expect("declare"));
+    AGLOW_OK(lexer_.expect("{"));
+    while (!lexer_.accept("}")) AGLOW_OK(declaration());
+    AGLOW_OK(lexer_.expect("program"));
+    AGLOW_TRY(Token name, lexer_.take(Token::Kind::Global, "the program's name, such as @main"));
+    program_.name = std::move(name.value);
+    if (lexer_.accept("arena")) {
+      AGLOW_TRY(program_.arenaBytes, size("the bytes of the arena"));
+    }
+    AGLOW_OK(lexer_.expect("{"));
+    while (!lexer_.accept("}")) AGLOW_OK(instruction());
+    if (lexer_.peek().kind != Token::Kind::End) return lexer_.unexpected("the end of the text");
+    return std::move(program_);
+  }
+
+private:
+  Status declaration() {
+    const Token start = lexer_.peek();
+    AGLOW_TRY(std::string name, newName());
+    Region region{.name = std::move(name), .type = {}, .source = {}};
+    if (lexer_.accept("constant")) {
+      AGLOW_TRY(region.type, parseType(lexer_));
+      AGLOW_OK(lexer_.expect("="));
+      AGLOW_TRY(Tensor bytes, constants_.parse(lexer_, region.type));
+      region.source = ConstantInit{std::move(bytes)};
+    } else if (lexer_.accept("placeholder")) {
+      AGLOW_TRY(const Access how, access());
+      AGLOW_TRY(region.type, parseType(lexer_));
+      region.source = PlaceholderInit{how};
+    } else if (lexer_.accept("splat")) {
+      AGLOW_TRY(region.type, parseType(lexer_));
+      AGLOW_OK(lexer_.expect("="));
+      AGLOW_TRY(const double value, lexer_.real("a number"));
+      region.source = SplatInit{value};
+    } else if (lexer_.accept("xavier")) {
+      AGLOW_TRY(region.type, parseType(lexer_));
+      AGLOW_OK(lexer_.expect("fan"));
+      AGLOW_TRY(const int64_t fan, size("the fan-in"));
+      AGLOW_OK(lexer_.expect("seed"));
+      uint64_t seed = 0;
+      if (!parseUnsigned(lexer_.peek().text, seed)) return lexer_.unexpected("a seed");
+      lexer_.next();
+      if (fan == 0) return textError(start, "the fan-in is at least 1");
+      region.source = XavierInit{fan, seed};
+    } else {
+      return lexer_.unexpected("'constant', 'placeholder', 'splat' or 'xavier'");
+    }
+    define(std::move(region));
+    return {};
+  }
+
+  Status instruction() {
+    if (lexer_.peek().kind == Token::Kind::Local) return definition();
+    if (lexer_.accept("dealloc")) {
+      AGLOW_TRY(const RegionId id, region());
+      program_.instrs.push_back({.kind = Instr::Kind::Dealloc, .operands = {{id, Access::Out}}});
+      return {};
+    }
+    Instr instr;
+    const Token start = lexer_.peek();
+    const OpDef* op = nullptr;
+    if (lexer_.accept("copy")) {
+      instr.kind = Instr::Kind::Copy;
+    } else if (lexer_.accept("copy.start")) {
+      instr.kind = Instr::Kind::CopyStart;
+    } else if (lexer_.accept("copy.wait")) {
+      instr.kind = Instr::Kind::CopyWait;
+    } else {
+      AGLOW_TRY(op, parseOp(lexer_));
+    }
+    AGLOW_TRY(instr.operands, operands());
+    if (op == nullptr && instr.operands.size() != 2)
+      return textError(start,
+                       fmt::format("a copy has a destination and a source, not {} operands", instr.operands.size()));
+    if (op != nullptr) {
+      AGLOW_TRY(instr.attrs, parseAttrs(lexer_, *op));
+    } else if (instr.kind != Instr::Kind::Copy) {
+      AGLOW_OK(lexer_.expect("token"));
+      AGLOW_TRY(instr.token, lexer_.integer("the copy's token"));
+    }
+    AGLOW_OK(ending(instr));
+    program_.instrs.push_back(std::move(instr));
+    return {};
+  }
+
+  // if %predicate from "origin", each where it is wanted.
+  Status ending(Instr& instr) {
+    if (lexer_.accept("if")) {
+      AGLOW_TRY(instr.predicate, region());
+    }
+    if (!lexer_.accept("from")) {
+      instr.origin = program_[instr.operands[0].region].name;
+      return {};
+    }
+    AGLOW_TRY(Token origin, lexer_.take(Token::Kind::String, "the origin's name in quotes"));
+    instr.origin = std::move(origin.value);
+    return {};
+  }
+
+  // %a = alloc f32[4] at 64 or %v = tensorview %a at 0 : f32[2]
+  Status definition() {
+    AGLOW_TRY(std::string name, newName());
+    Region fresh{.name = std::move(name), .type = {}, .source = {}};
+    Instr::Kind kind = Instr::Kind::Alloc;
+    if (lexer_.accept("alloc")) {
+      AGLOW_TRY(fresh.type, parseType(lexer_));
+      Allocated allocated;
+      if (lexer_.accept("at")) {
+        AGLOW_TRY(allocated.offset, size("an offset in the arena"));
+      }
+      fresh.source = allocated;
+    } else if (lexer_.accept("tensorview")) {
+      kind = Instr::Kind::TensorView;
+      AGLOW_TRY(const RegionId base, region());
+      AGLOW_OK(lexer_.expect("at"));
+      const Token at = lexer_.peek();
+      AGLOW_TRY(const int64_t offset, size("an offset in bytes"));
+      AGLOW_OK(lexer_.expect(":"));
+      AGLOW_TRY(fresh.type, parseType(lexer_));
+      const int64_t room = program_[base].type.bytes();
+      if (offset > room || fresh.type.bytes() > room - offset)
+        return textError(at, fmt::format("{} bytes from {} on do not lie inside the {} bytes of {}", fresh.type.bytes(),
+                                         offset, room, quoted(program_[base].name)));
+      fresh.source = ViewOf{base, offset};
+    } else {
+      return lexer_.unexpected("'alloc' or 'tensorview'");
+    }
+    program_.instrs.push_back({.kind = kind, .operands = {{define(std::move(fresh)), Access::Out}}});
+    return {};
+  }
+
+  Result<std::vector<Operand>> operands() {
+    std::vector<Operand> list;
+    do {
+      Operand operand;
+      AGLOW_TRY(operand.access, access());
+      const bool absent = !list.empty() && operand.access == Access::In && lexer_.accept("none");
+      if (!absent) {
+        AGLOW_TRY(operand.region, region());
+      }
+      list.push_back(operand);
+    } while (lexer_.accept(","));
+    return list;
+  }
+
+  Result<Access> access() {
+    const Token& token = lexer_.peek();
+    for (const Access a : {Access::In, Access::Out, Access::InOut, Access::Scratch})
+      if (token.kind == Token::Kind::Global && token.value == accessName(a)) {
+        lexer_.next();
+        return a;
+      }
+    return lexer_.unexpected("@in, @out, @inout or @scratch");
+  }
+
+  Result<RegionId> region() {
+    const Token token = lexer_.peek();
+    AGLOW_OK(lexer_.take(Token::Kind::Local, "a region, such as %a"));
+    const auto it = ids_.find(token.value);
+    if (it == ids_.end() || token.index != 0)
+      return textError(token, fmt::format("no region {} is defined before this", quoted(token.text)));
+    return it->second;
+  }
+
+  // "%name =", not yet taken.
+  Result<std::string> newName() {
+    const Token token = lexer_.peek();
+    AGLOW_OK(lexer_.take(Token::Kind::Local, "a new region, such as %a"));
+    if (token.index != 0) return textError(token, "regions have no numbered results");
+    if (ids_.contains(token.value)) return textError(token, fmt::format("{} is defined twice", quoted(token.text)));
+    AGLOW_OK(lexer_.expect("="));
+    return token.value;
+  }
+
+  RegionId define(Region fresh) {
+    std::string name = fresh.name;
+    const RegionId id = program_.add(std::move(fresh));
+    ids_.emplace(std::move(name), id);
+    return id;
+  }
+
+  Result<int64_t> size(std::string_view what) {
+    const Token token = lexer_.peek();
+    AGLOW_TRY(const int64_t value, lexer_.integer(what));
+    if (value < 0 || value > kMostBytes) return textError(token, fmt::format("{} cannot be {}", value, what));
+    return value;
+  }
+
+  Lexer lexer_;
+  ConstantText constants_;
+  Program program_;
+  std::unordered_map<std::string, RegionId> ids_;
+};
+
+}  // namespace
+
+Result<Program> parseProgram(std::string_view text, const BlobStore* blobs) { return Parser(text, blobs).run(); }
+
+}  // namespace aglow

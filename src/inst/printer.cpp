@@ -1,0 +1,81 @@
+// Programs as text: the declared regions, then the instructions with the regions they begin.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "graph/syntax.h"
+#include "inst/text.h"
+
+namespace aglow {
+
+namespace {
+
+std::string regionName(const Program& program, RegionId id) {
+  return id == kNoRegion ? "none" : printName("%", program[id].name);
+}
+
+std::string declaration(const Region& region, ConstantText& constants) {
+  const std::string type = region.type.text();
+  if (const auto* constant = region.as<ConstantInit>())
+    return fmt::format("constant {} = {}", type, constants.print(constant->bytes));
+  if (const auto* placeholder = region.as<PlaceholderInit>())
+    return fmt::format("placeholder @{} {}", accessName(placeholder->access), type);
+  if (const auto* splat = region.as<SplatInit>()) return fmt::format("splat {} = {}", type, printReal(splat->value));
+  const auto* xavier = region.as<XavierInit>();
+  return fmt::format("xavier {} fan {} seed {}", type, xavier->fanIn, xavier->seed);
+}
+
+// alloc, dealloc and tensorview define or end a region instead of naming operands.
+std::string marker(const Program& program, const Instr& instr) {
+  const RegionId id = instr.operands[0].region;
+  const Region& region = program[id];
+  const std::string name = regionName(program, id);
+  if (instr.kind == Instr::Kind::Dealloc) return "dealloc " + name;
+  if (const auto* view = region.as<ViewOf>())
+    return fmt::format("{} = tensorview {} at {} : {}", name, regionName(program, view->base), view->offset,
+                       region.type.text());
+  const int64_t offset = region.as<Allocated>()->offset;
+  const std::string place = offset == Allocated::kUnplaced ? "" : fmt::format(" at {}", offset);
+  return fmt::format("{} = alloc {}{}", name, region.type.text(), place);
+}
+
+}  // namespace
+
+std::string printInstr(const Program& program, const Instr& instr) {
+  if (instr.isMarker()) return marker(program, instr);
+  std::string out(instrName(instr));
+  std::string_view separator = " ";
+  for (const Operand& operand : instr.operands) {
+    out += fmt::format("{}@{} {}", separator, accessName(operand.access), regionName(program, operand.region));
+    separator = ", ";
+  }
+  if (instr.kind == Instr::Kind::Compute) {
+    if (const std::string attrs = printAttrs(instr.attrs); !attrs.empty()) out += " " + attrs;
+  } else if (instr.kind != Instr::Kind::Copy) {
+    out += fmt::format(" token {}", instr.token);
+  }
+  if (instr.predicate != kNoRegion) out += " if " + regionName(program, instr.predicate);
+  return out;
+}
+
+std::string printProgram(const Program& program, BlobStore* blobs) {
+  std::string out = "declare {\n";
+  ConstantText constants(blobs);
+  for (const Region& region : program.regions)
+    if (region.declared())
+      fmt::format_to(std::back_inserter(out), "  {} = {}\n", printName("%", region.name),
+                     declaration(region, constants));
+  fmt::format_to(std::back_inserter(out), "}}\nprogram {}", printName("@", program.name));
+  if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
+  out += " {\n";
+  for (const Instr& instr : program.instrs) {
+    out += "  " + printInstr(program, instr);
+    // An instruction is named after its first operand's region unless it says otherwise.
+    if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
+      out += " from " + printString(instr.origin);
+    out += "\n";
+  }
+  return out + "}\n";
+}
+
+}  // namespace aglow

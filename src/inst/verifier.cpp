@@ -1,0 +1,345 @@
+// One walk over the instructions with the state of every region: alive or not, and which of its bytes are written.
+#include "inst/verifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "inst/text.h"
+#include "ops/all_ops.h"
+#include "support/quote.h"
+
+namespace aglow {
+
+namespace {
+
+Error bad(std::string message) { return {.code = Code::BadVerify, .message = std::move(message)}; }
+
+// Bytes that hold something, as disjoint intervals that do not touch.
+class ByteSet {
+public:
+  void add(int64_t begin, int64_t end) {
+    auto it = intervals_.upper_bound(begin);
+    if (it != intervals_.begin() && std::prev(it)->second >= begin) --it;
+    while (it != intervals_.end() && it->first <= end) {
+      begin = std::min(begin, it->first);
+      end = std::max(end, it->second);
+      it = intervals_.erase(it);
+    }
+    intervals_.emplace(begin, end);
+  }
+  bool contains(int64_t begin, int64_t end) const {
+    if (begin == end) return true;
+    const auto it = intervals_.upper_bound(begin);
+    return it != intervals_.begin() && std::prev(it)->second >= end;
+  }
+
+private:
+  std::map<int64_t, int64_t> intervals_;  // begin to end
+};
+
+class Verifier {
+public:
+  explicit Verifier(const Program& program) : program_(program), state_(program.regions.size()) {}
+
+  Status run() {
+    AGLOW_OK(checkRegions());
+    extents_ = program_.extents();
+    for (size_t i = 0; i < program_.instrs.size(); ++i) {
+      Status status = checkInstr(program_.instrs[i]);
+      if (!status.ok())
+        return std::move(status).error().at(
+            fmt::format("instruction {}: {}", i, printInstr(program_, program_.instrs[i])));
+    }
+    return checkEnd();
+  }
+
+private:
+  enum class Life : uint8_t { Unborn, Alive, Dead };
+  struct State {
+    Life life = Life::Unborn;
+    ByteSet written;
+  };
+
+  const Region& at(RegionId id) const { return program_[id]; }
+  State& state(RegionId id) { return state_[static_cast<size_t>(id)]; }
+  const Extent& extent(RegionId id) const { return extents_[static_cast<size_t>(id)]; }
+  std::string name(RegionId id) const { return quoted(at(id).name); }
+
+  Status checkRegions() {
+    std::unordered_set<std::string_view> names;
+    for (size_t i = 0; i < program_.regions.size(); ++i) {
+      const auto id = static_cast<RegionId>(i);
+      Status status = checkRegion(id);
+      if (!status.ok()) return std::move(status).error().at(fmt::format("region {}", name(id)));
+      if (!names.insert(at(id).name).second) return bad(fmt::format("two regions are named {}", name(id)));
+      if (!at(id).declared()) continue;
+      state(id).life = Life::Alive;
+      const auto* placeholder = at(id).as<PlaceholderInit>();
+      if (placeholder == nullptr || reads(placeholder->access)) state(id).written.add(0, at(id).type.bytes());
+    }
+    return {};
+  }
+
+  Status checkRegion(RegionId id) const {
+    const Region& region = at(id);
+    if (const auto* constant = region.as<ConstantInit>()) {
+      if (constant->bytes.empty() || constant->bytes.type() != region.type)
+        return bad(fmt::format("expected bytes of {}, found {}", region.type.text(),
+                               constant->bytes.empty() ? "none" : constant->bytes.type().text()));
+    } else if (const auto* placeholder = region.as<PlaceholderInit>()) {
+      if (placeholder->access == Access::Scratch) return bad("a placeholder is no scratch memory");
+    } else if (const auto* allocated = region.as<Allocated>()) {
+      return checkPlace(region, allocated->offset);
+    } else if (const auto* view = region.as<ViewOf>()) {
+      if (view->base < 0 || view->base >= id) return bad("a view stands behind its base");
+      const int64_t room = at(view->base).type.bytes();
+      if (view->offset < 0 || view->offset > room || region.type.bytes() > room - view->offset)
+        return bad(fmt::format("{} bytes from {} on do not lie inside the {} bytes of {}", region.type.bytes(),
+                               view->offset, room, name(view->base)));
+      if (view->offset % elemBytes(region.type.kind()) != 0)
+        return bad(fmt::format("offset {} is not aligned to {}", view->offset, elemName(region.type.kind())));
+    }
+    return {};
+  }
+
+  Status checkPlace(const Region& region, int64_t offset) const {
+    if (!program_.placed()) {
+      if (offset != Allocated::kUnplaced) return bad("has an offset in an arena that is not placed");
+      return {};
+    }
+    if (offset < 0 || offset % Program::kAlignment != 0) return bad(fmt::format("offset {} is not aligned", offset));
+    if (offset > program_.arenaBytes || region.type.bytes() > program_.arenaBytes - offset)
+      return bad(fmt::format("{} bytes at {} do not lie inside the arena of {} bytes", region.type.bytes(), offset,
+                             program_.arenaBytes));
+    return {};
+  }
+
+  Status checkInstr(const Instr& instr) {
+    const auto regionCount = static_cast<RegionId>(program_.regions.size());
+    const auto known = [&](RegionId id) { return id >= kNoRegion && id < regionCount; };
+    AGLOW_CHECK(known(instr.predicate) && std::all_of(instr.operands.begin(), instr.operands.end(),
+                                                      [&](const Operand& o) { return known(o.region); }),
+                "an instruction names a region that does not exist");
+    switch (instr.kind) {
+      case Instr::Kind::Compute:
+        AGLOW_OK(checkCompute(instr));
+        break;
+      case Instr::Kind::Alloc:
+        return begin(instr);
+      case Instr::Kind::Dealloc:
+        return end(instr);
+      case Instr::Kind::TensorView:
+        return beginView(instr);
+      case Instr::Kind::Copy:
+      case Instr::Kind::CopyStart:
+        AGLOW_OK(checkCopy(instr));
+        break;
+      case Instr::Kind::CopyWait:
+        return wait(instr);
+    }
+    AGLOW_OK(checkPredicate(instr));
+    AGLOW_OK(touch(instr));
+    if (instr.kind == Instr::Kind::CopyStart && !inFlight_.emplace(instr.token, &instr).second)
+      return bad(fmt::format("token {} belongs to a copy that is not waited for yet", instr.token));
+    return {};
+  }
+
+  Status begin(const Instr& instr) {
+    AGLOW_CHECK(instr.operands.size() == 1, "a mark has one operand");
+    const RegionId id = instr.operands[0].region;
+    const auto* allocated = at(id).as<Allocated>();
+    if (allocated == nullptr) return bad(fmt::format("{} is not allocated memory", name(id)));
+    if (state(id).life != Life::Unborn) return bad(fmt::format("{} is allocated twice", name(id)));
+    state(id).life = Life::Alive;
+    if (!program_.placed() || at(id).type.bytes() == 0) return {};
+    const int64_t from = allocated->offset, to = from + at(id).type.bytes();
+    const auto next = live_.lower_bound(from);
+    const auto clash = [&](RegionId other) {
+      return bad(fmt::format("{} at {} overlaps {} at {}, which is alive", name(id), from, name(other),
+                             at(other).as<Allocated>()->offset));
+    };
+    if (next != live_.end() && next->first < to) return clash(next->second);
+    if (next != live_.begin()) {
+      const RegionId before = std::prev(next)->second;
+      if (std::prev(next)->first + at(before).type.bytes() > from) return clash(before);
+    }
+    live_.emplace(from, id);
+    return {};
+  }
+
+  Status end(const Instr& instr) {
+    AGLOW_CHECK(instr.operands.size() == 1, "a mark has one operand");
+    const RegionId id = instr.operands[0].region;
+    if (at(id).as<Allocated>() == nullptr) return bad(fmt::format("{} is not allocated memory", name(id)));
+    AGLOW_OK(checkAlive(id));
+    AGLOW_OK(checkInFlight(extent(id), true));
+    state(id).life = Life::Dead;
+    if (program_.placed() && at(id).type.bytes() > 0) live_.erase(at(id).as<Allocated>()->offset);
+    return {};
+  }
+
+  Status beginView(const Instr& instr) {
+    AGLOW_CHECK(instr.operands.size() == 1, "a mark has one operand");
+    const RegionId id = instr.operands[0].region;
+    const auto* view = at(id).as<ViewOf>();
+    if (view == nullptr) return bad(fmt::format("{} is no view", name(id)));
+    if (state(id).life != Life::Unborn) return bad(fmt::format("{} is defined twice", name(id)));
+    AGLOW_OK(checkAlive(view->base));
+    state(id).life = Life::Alive;
+    return {};
+  }
+
+  Status checkAlive(RegionId id) {
+    for (const RegionId part : {id, extent(id).root}) {
+      if (state(part).life == Life::Unborn) return bad(fmt::format("{} is used before it is allocated", name(part)));
+      if (state(part).life == Life::Dead) return bad(fmt::format("{} is used after its dealloc", name(part)));
+    }
+    return {};
+  }
+
+  Status checkCompute(const Instr& instr) const {
+    const OpDef& op = instr.attrs.op();
+    if (op.kind == OpKind::Storage || op.kind == OpKind::View) return bad(fmt::format("{} is no instruction", op.name));
+    const auto results = static_cast<size_t>(op.out.size());
+    if (instr.operands.size() < results)
+      return bad(fmt::format("{} has {} results, found {} operands", op.name, results, instr.operands.size()));
+    for (const Operand& operand : instr.results())
+      if (operand.region == kNoRegion || (operand.access != Access::Out && operand.access != Access::InOut))
+        return bad("a result is @out or @inout");
+    std::vector<const Type*> types;
+    for (const Operand& operand : instr.inputs()) {
+      if (operand.access != Access::In) return bad("operands behind the results are @in, then @scratch");
+      types.push_back(operand.region == kNoRegion ? nullptr : &at(operand.region).type);
+    }
+    Result<std::vector<Type>> inferred = inferTypes(instr.attrs, types);
+    if (!inferred.ok()) return bad(inferred.error().message);
+    for (size_t i = 0; i < results; ++i)
+      if (const Type& type = at(instr.operands[i].region).type; type != (*inferred)[i])
+        return bad(fmt::format("result {} is {}, expected {}", i, type.text(), (*inferred)[i].text()));
+    return checkOverlap(instr);
+  }
+
+  // What an instruction writes overlaps nothing else it touches, but an operand that it may overwrite in place.
+  Status checkOverlap(const Instr& instr) const {
+    const std::span<const Operand> operands = instr.operands;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!writes(operands[i].access)) continue;
+      bool inPlace = false;
+      for (size_t j = 0; j < operands.size(); ++j) {
+        if (i == j || operands[j].region == kNoRegion) continue;
+        const Extent &mine = extent(operands[i].region), &other = extent(operands[j].region);
+        if (!mine.overlaps(other)) continue;
+        const bool same = mine == other && at(operands[i].region).type == at(operands[j].region).type;
+        if (operands[i].access != Access::InOut || operands[j].access != Access::In || !same ||
+            !instr.attrs.op().inPlace)
+          return bad(fmt::format("{} overlaps {}", name(operands[i].region), name(operands[j].region)));
+        inPlace = true;
+      }
+      if (operands[i].access == Access::InOut && !inPlace && at(operands[i].region).type.bytes() > 0)
+        return bad(fmt::format("{} is @inout, but no operand shares its memory", name(operands[i].region)));
+      if (instr.predicate != kNoRegion && extent(operands[i].region).overlaps(extent(instr.predicate)))
+        return bad(fmt::format("{} overlaps the predicate", name(operands[i].region)));
+    }
+    return {};
+  }
+
+  Status checkCopy(const Instr& instr) const {
+    if (instr.operands.size() != 2 || instr.operands[0].access != Access::Out ||
+        instr.operands[1].access != Access::In || instr.operands[0].region == kNoRegion ||
+        instr.operands[1].region == kNoRegion)
+      return bad("a copy has a destination (@out) and a source (@in)");
+    const RegionId to = instr.operands[0].region, from = instr.operands[1].region;
+    if (at(to).type != at(from).type)
+      return bad(fmt::format("a copy from {} to {}", at(from).type.text(), at(to).type.text()));
+    if (extent(to).overlaps(extent(from))) return bad(fmt::format("{} overlaps {}", name(to), name(from)));
+    return {};
+  }
+
+  Status checkPredicate(const Instr& instr) const {
+    if (instr.predicate == kNoRegion) return {};
+    const Type &type = at(instr.predicate).type, &result = at(instr.operands[0].region).type;
+    const bool perRow = type.rank() == 1 && result.rank() > 0 && type.dim(0) == result.dim(0);
+    if (type.kind() == ElemKind::Bool && (type.elements() == 1 || perRow)) return {};
+    return bad(
+        fmt::format("the predicate is {}, expected one bool, or one for each row of {}", type.text(), result.text()));
+  }
+
+  // Reads before writes, so that an operand's old bytes are what is read.
+  Status touch(const Instr& instr) {
+    if (instr.predicate != kNoRegion) AGLOW_OK(read(instr.predicate));
+    for (const Operand& operand : instr.operands)
+      if (operand.region != kNoRegion && reads(operand.access)) AGLOW_OK(read(operand.region));
+    for (const Operand& operand : instr.operands)
+      if (operand.region != kNoRegion && writes(operand.access)) AGLOW_OK(write(operand));
+    return {};
+  }
+
+  Status read(RegionId id) {
+    AGLOW_OK(checkAlive(id));
+    const Extent& bytes = extent(id);
+    AGLOW_OK(checkInFlight(bytes, false));
+    if (!state(bytes.root).written.contains(bytes.begin, bytes.end))
+      return bad(fmt::format("{} is read before it is written", name(id)));
+    return {};
+  }
+
+  Status write(const Operand& operand) {
+    AGLOW_OK(checkAlive(operand.region));
+    const Extent& bytes = extent(operand.region);
+    AGLOW_OK(checkInFlight(bytes, true));
+    const auto* placeholder = at(bytes.root).as<PlaceholderInit>();
+    if (at(bytes.root).as<ConstantInit>() != nullptr || (placeholder != nullptr && !writes(placeholder->access)))
+      return bad(fmt::format("{} is written, but may only be read", name(bytes.root)));
+    if (operand.access != Access::Scratch) state(bytes.root).written.add(bytes.begin, bytes.end);
+    return {};
+  }
+
+  Status checkInFlight(const Extent& bytes, bool writing) const {
+    for (const auto& [token, start] : inFlight_) {
+      const RegionId to = start->operands[0].region, from = start->operands[1].region;
+      if (bytes.overlaps(extent(to)) || (writing && bytes.overlaps(extent(from))))
+        return bad(fmt::format("{} is touched while copy {} is under way", name(bytes.root), token));
+    }
+    return {};
+  }
+
+  Status wait(const Instr& instr) {
+    const auto it = inFlight_.find(instr.token);
+    if (it == inFlight_.end()) return bad(fmt::format("no copy with token {} is under way", instr.token));
+    const std::vector<Operand>& started = it->second->operands;
+    const bool same = std::equal(started.begin(), started.end(), instr.operands.begin(), instr.operands.end(),
+                                 [](const Operand& a, const Operand& b) { return a.region == b.region; });
+    if (!same) return bad(fmt::format("copy {} was started with other operands", instr.token));
+    inFlight_.erase(it);
+    return {};
+  }
+
+  Status checkEnd() {
+    if (!inFlight_.empty()) return bad(fmt::format("copy {} is never waited for", inFlight_.begin()->first));
+    for (size_t i = 0; i < program_.regions.size(); ++i) {
+      const auto id = static_cast<RegionId>(i);
+      if (state(id).life == Life::Unborn) return bad(fmt::format("{} is never allocated", name(id)));
+      if (at(id).as<Allocated>() != nullptr && state(id).life == Life::Alive)
+        return bad(fmt::format("{} has no dealloc", name(id)));
+      const auto* placeholder = at(id).as<PlaceholderInit>();
+      if (placeholder != nullptr && !state(id).written.contains(0, at(id).type.bytes()))
+        return bad(fmt::format("output {} is not written", name(id)));
+    }
+    return {};
+  }
+
+  const Program& program_;
+  std::vector<Extent> extents_;
+  std::vector<State> state_;
+  std::map<int64_t, const Instr*> inFlight_;  // by token
+  std::map<int64_t, RegionId> live_;          // placed buffers by offset
+};
+
+}  // namespace
+
+Status verify(const Program& program) { return Verifier(program).run(); }
+
+}  // namespace aglow
