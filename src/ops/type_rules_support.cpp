@@ -73,15 +73,13 @@ Result<Window> windowOf(const Attrs& attrs, std::vector<int64_t> kernel) {
   AGLOW_OK(infer::checkAtLeast("pads", pads, 0));
   window.before.assign(pads.begin(), pads.begin() + axes);
   window.after.assign(pads.begin() + axes, pads.end());
-  // Far below the end of the range, so that sums of an extent, both pads and a reach need no further checks.
-  constexpr int64_t kLimit = int64_t{1} << 60;
-  for (int axis = 0; axis < axes; ++axis) {
-    const auto a = static_cast<size_t>(axis);
-    const auto reach = checkedMul(window.kernel[a], window.dilations[a]);
-    if (!reach || *reach > kLimit || window.before[a] > kLimit || window.after[a] > kLimit ||
-        window.strides[a] > kLimit)
-      return infer::badNode(fmt::format("the window's sizes along spatial axis {} are too large", axis));
-  }
+  // So that sums and products of an extent and the window's parts need no further checks.
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  for (const std::vector<int64_t>* list : {&window.kernel, &window.strides, &window.dilations, &pads})
+    for (const int64_t entry : *list)
+      if (entry > kLimit)
+        return infer::badNode(fmt::format("expected a window with parts of at most {}, got {}", kLimit, entry));
+  AGLOW_OK(infer::computedShape(window.kernel));
   return window;
 }
 
