@@ -65,7 +65,9 @@ std::vector<WindowRun> windowRuns(const Window& window, const std::vector<int64_
     for (size_t a = 0; a < axes; ++a) {
       const Reach& reach = reaches[a][index[a]];
       const int64_t position = reach.first * window.strides[a] - window.before[a] + reach.tap * window.dilations[a];
-      rows.push_back({reach.count, window.strides[a] * inputStrides[a], resultStrides[a]});
+      // A step that is never taken may be longer than any memory.
+      const int64_t step = reach.count > 1 ? window.strides[a] * inputStrides[a] : 0;
+      rows.push_back({reach.count, step, resultStrides[a]});
       start.tap += reach.tap * tapStrides[a];
       start.from += position * inputStrides[a];
       start.to += reach.first * resultStrides[a];
@@ -74,7 +76,7 @@ std::vector<WindowRun> windowRuns(const Window& window, const std::vector<int64_
     forEachRun(rows, [&](int64_t fromRow, int64_t toRow) {
       const WindowRun run{start.tap, start.to + toRow, start.from + fromRow, rows.back().extent};
       // Whole rows of input and result that continue each other are one run.
-      const bool continues = runs.size() > earlier && rows.back().from == 1 &&
+      const bool continues = runs.size() > earlier && window.strides.back() == 1 &&
                              runs.back().to + runs.back().count == run.to &&
                              runs.back().from + runs.back().count == run.from;
       if (continues)

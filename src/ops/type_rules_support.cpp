@@ -75,8 +75,8 @@ Result<Window> windowOf(const Attrs& attrs, std::vector<int64_t> kernel) {
   window.after.assign(pads.begin() + axes, pads.end());
   // So that sums and products of an extent and the window's parts need no further checks.
   constexpr int64_t kLimit = int64_t{1} << 31;
-  for (const std::vector<int64_t>* list : {&window.kernel, &window.strides, &window.dilations, &pads})
-    for (const int64_t entry : *list)
+  for (const auto& list : {window.kernel, window.strides, window.dilations, pads})
+    for (const int64_t entry : list)
       if (entry > kLimit)
         return infer::badNode(fmt::format("expected a window with parts of at most {}, got {}", kLimit, entry));
   AGLOW_OK(infer::computedShape(window.kernel));
