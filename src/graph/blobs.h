@@ -18,7 +18,18 @@ public:
   const std::map<uint64_t, Tensor>& tensors() const { return tensors_; }
 
 private:
+  friend Result<BlobStore> readBlobs(const std::string& path);
+
   std::map<uint64_t, Tensor> tensors_;
 };
+
+// A file of blobs, laid out so that it can be mapped (little endian):
+//   "aglowblb", version (u32), number of blobs (u32), bytes of the table (u64)
+//   the table, as text: one line "0x0123456789abcdef f32[8,8] at 128" a blob, in the order of keys
+//   the bytes of each blob, at the next multiple of 64; gaps are zero, and the file ends with the last blob
+Status writeBlobs(const std::string& path, const BlobStore& blobs);
+// Maps the file; the tensors keep it mapped. BadFile on any deviation from the layout, or when bytes do not have the
+// hash that their key promises.
+Result<BlobStore> readBlobs(const std::string& path);
 
 }  // namespace aglow

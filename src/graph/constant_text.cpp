@@ -41,26 +41,28 @@ std::optional<uint64_t> realBits(ElemKind kind, double value) {
 // The bits that a text stands for; nothing when it is no value of the kind.
 std::optional<uint64_t> elementBits(ElemKind kind, std::string_view text) {
   if (isHexadecimal(text)) {
-    uint64_t bits = 0;
-    if (!parseUnsigned(text, bits) || (elemBytes(kind) < 8 && bits >> (8 * elemBytes(kind)) != 0)) return std::nullopt;
-    return bits;
+    const auto bits = parseUnsigned(text);
+    const bool fits = bits && (elemBytes(kind) == 8 || *bits >> (8 * elemBytes(kind)) == 0);
+    return fits ? bits : std::nullopt;
   }
-  double real = 0;
-  int64_t integer = 0;
-  uint64_t natural = 0;
   switch (elemInfo(kind).cls) {
     case ElemClass::Bool:
       if (text != "true" && text != "false") return std::nullopt;
       return text == "true" ? 1 : 0;
-    case ElemClass::Float:
-      return parseReal(text, real) ? realBits(kind, real) : std::nullopt;
-    case ElemClass::Unsigned:
-      return parseUnsigned(text, natural) ? integerBits(kind, natural) : std::nullopt;
+    case ElemClass::Float: {
+      const auto real = parseReal(text);
+      return real ? realBits(kind, *real) : std::nullopt;
+    }
+    case ElemClass::Unsigned: {
+      const auto natural = parseUnsigned(text);
+      return natural ? integerBits(kind, *natural) : std::nullopt;
+    }
     case ElemClass::Signed:
     case ElemClass::Quantized:
       break;
   }
-  return parseInteger(text, integer) ? integerBits(storageKind(kind), integer) : std::nullopt;
+  const auto integer = parseInteger(text);
+  return integer ? integerBits(storageKind(kind), *integer) : std::nullopt;
 }
 
 // The shortest decimal that rounds to these bits.
@@ -68,10 +70,9 @@ std::string realText(ElemKind kind, uint64_t bits) {
   const double value = floatFromBits(kind, bits);
   if (!std::isfinite(value) || kind == ElemKind::Float64) return fmt::format("{}", value);
   for (int digits = 1;; ++digits) {
-    double rounded = 0;
-    const bool good = parseReal(fmt::format("{:.{}g}", value, digits), rounded);
-    AGLOW_CHECK(good, "a number does not read back");
-    if (digits >= 17 || floatToBits(kind, rounded) == bits) return fmt::format("{}", rounded);
+    const auto rounded = parseReal(fmt::format("{:.{}g}", value, digits));
+    if (digits >= 17 || floatToBits(kind, rounded.value_or(value)) == bits)
+      return fmt::format("{}", rounded.value_or(value));
   }
 }
 
@@ -129,50 +130,63 @@ std::string ConstantText::print(const Tensor& tensor) {
   return fmt::format("blob 0x{:016x}", written_ != nullptr ? written_->add(tensor) : tensor.hash());
 }
 
-Result<Tensor> ConstantText::parse(Lexer& lexer, const Type& type) {
+namespace {
+
+Result<Tensor> parseElements(Lexer& lexer, const Type& type) {
   const auto size = static_cast<size_t>(elemBytes(type.kind()));
-  const Token start = lexer.peek();
-  if (lexer.accept("splat")) {
-    std::byte element[8] = {};
-    AGLOW_OK(parseElement(lexer, type.kind(), element));
-    if (type.bytes() > splatBytes_)
-      return textError(start, fmt::format("the splats of one text may have {} bytes together", int64_t{1} << 28),
-                       "larger constants are blobs");
-    splatBytes_ -= type.bytes();
-    Tensor tensor(type);
-    std::byte* data = tensor.mutableData();
-    for (int64_t i = 0; i < type.elements(); ++i) std::memcpy(data + static_cast<size_t>(i) * size, element, size);
-    return tensor;
-  }
-  if (lexer.accept("blob")) {
-    uint64_t key = 0;
-    if (lexer.peek().kind != Token::Kind::Number || !parseUnsigned(lexer.peek().text, key))
-      return lexer.unexpected("the key of a blob, such as 0x0123456789abcdef");
-    lexer.next();
-    const Tensor* found = read_ != nullptr ? read_->find(key) : nullptr;
-    if (found == nullptr)
-      return textError(start, fmt::format("there is no blob 0x{:016x}", key),
-                       "the blobs of a text stand in a file of their own beside it");
-    if (found->type() != type)
-      return textError(start, fmt::format("blob 0x{:016x} is {}, expected {}", key, found->type().text(), type.text()));
-    return *found;
-  }
-  if (!lexer.accept("[")) return lexer.unexpected("'[', 'splat' or 'blob'");
+  const Token start = lexer.next();
   std::vector<std::byte> bytes;
-  int64_t count = 0;
   if (!lexer.accept("]")) {
     do {
       bytes.resize(bytes.size() + size);
       AGLOW_OK(parseElement(lexer, type.kind(), bytes.data() + bytes.size() - size));
-      ++count;
     } while (lexer.accept(","));
     if (!lexer.accept("]")) return lexer.unexpected("',' or ']'");
   }
+  const auto count = static_cast<int64_t>(bytes.size() / size);
   if (count != type.elements())
     return textError(start, fmt::format("expected {} elements for {}, found {}", type.elements(), type.text(), count));
   Tensor tensor(type);
-  if (!bytes.empty()) std::memcpy(tensor.mutableData(), bytes.data(), bytes.size());
+  if (count > 0) std::memcpy(tensor.mutableData(), bytes.data(), bytes.size());
   return tensor;
+}
+
+}  // namespace
+
+Result<Tensor> ConstantText::parse(Lexer& lexer, const Type& type) {
+  if (lexer.at("splat")) return parseSplat(lexer, type);
+  if (lexer.at("blob")) return parseBlob(lexer, type);
+  if (lexer.at("[")) return parseElements(lexer, type);
+  return lexer.unexpected("'[', 'splat' or 'blob'");
+}
+
+Result<Tensor> ConstantText::parseSplat(Lexer& lexer, const Type& type) {
+  const Token start = lexer.next();
+  std::byte element[8] = {};
+  AGLOW_OK(parseElement(lexer, type.kind(), element));
+  if (type.bytes() > splatBytes_)
+    return textError(start, fmt::format("the splats of one text may have {} bytes together", kSplatBytes),
+                     "larger constants are blobs");
+  splatBytes_ -= type.bytes();
+  Tensor tensor(type);
+  std::byte* data = tensor.mutableData();
+  const auto size = static_cast<size_t>(elemBytes(type.kind()));
+  for (int64_t i = 0; i < type.elements(); ++i) std::memcpy(data + static_cast<size_t>(i) * size, element, size);
+  return tensor;
+}
+
+Result<Tensor> ConstantText::parseBlob(Lexer& lexer, const Type& type) const {
+  const Token start = lexer.next();
+  const auto key = lexer.peek().kind == Token::Kind::Number ? parseUnsigned(lexer.peek().text) : std::nullopt;
+  if (!key) return lexer.unexpected("the key of a blob, such as 0x0123456789abcdef");
+  lexer.next();
+  const Tensor* found = read_ != nullptr ? read_->find(*key) : nullptr;
+  if (found == nullptr)
+    return textError(start, fmt::format("there is no blob 0x{:016x}", *key),
+                     "the blobs of a text stand in a file of their own beside it");
+  if (found->type() != type)
+    return textError(start, fmt::format("blob 0x{:016x} is {}, expected {}", *key, found->type().text(), type.text()));
+  return *found;
 }
 
 }  // namespace aglow

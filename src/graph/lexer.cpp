@@ -5,8 +5,8 @@
 
 #include <bit>
 #include <charconv>
-#include <limits>
 
+#include "support/quote.h"
 #include "support/utf8.h"
 
 namespace aglow {
@@ -19,10 +19,12 @@ bool isWordPart(char c) { return isLetter(c) || isDigit(c) || c == '.'; }
 bool isNamePart(char c) { return isWordPart(c) || c == '$' || c == '/' || c == '-'; }
 
 template <class Number>
-bool parseAll(std::string_view text, Number& value, auto... base) {
+std::optional<Number> parseAll(std::string_view text, auto... base) {
+  Number value{};
   const char* end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, value, base...);
-  return fault == std::errc() && stop == end && !text.empty();
+  if (fault != std::errc() || stop != end) return std::nullopt;
+  return value;
 }
 
 int hexDigit(char c) {
@@ -30,16 +32,6 @@ int hexDigit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-// A token in a message: short, and nothing that disturbs a terminal.
-std::string shown(const Token& token) {
-  if (token.kind == Token::Kind::End) return "the end of the text";
-  constexpr size_t kLongest = 60;
-  std::string out = "'";
-  for (const char c : token.text.substr(0, kLongest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, c);
-  return out + (token.text.size() > kLongest ? "...'" : "'");
 }
 
 }  // namespace
@@ -51,25 +43,22 @@ Error textError(const Token& token, std::string message, std::string hint) {
           .hint = std::move(hint)};
 }
 
-bool parseInteger(std::string_view text, int64_t& value) { return parseAll(text, value, 10); }
+std::optional<int64_t> parseInteger(std::string_view text) { return parseAll<int64_t>(text, 10); }
 
-bool parseUnsigned(std::string_view text, uint64_t& value) {
-  return isHexadecimal(text) ? parseAll(text.substr(2), value, 16) : parseAll(text, value, 10);
+std::optional<uint64_t> parseUnsigned(std::string_view text) {
+  return isHexadecimal(text) ? parseAll<uint64_t>(text.substr(2), 16) : parseAll<uint64_t>(text, 10);
 }
 
-bool parseReal(std::string_view text, double& value) {
+std::optional<double> parseReal(std::string_view text) {
   if (isHexadecimal(text)) {
-    uint64_t bits = 0;
-    const bool good = parseUnsigned(text, bits);
-    value = std::bit_cast<double>(bits);
-    return good;
+    const std::optional<uint64_t> bits = parseUnsigned(text);
+    return bits ? std::optional(std::bit_cast<double>(*bits)) : std::nullopt;
   }
-  // from_chars knows more spellings of these than the text form has.
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  if (text == "inf" || text == "-inf") return value = text[0] == '-' ? -kInf : kInf, true;
-  if (text == "nan") return value = std::numeric_limits<double>::quiet_NaN(), true;
+  // from_chars knows more spellings than the text form has.
   const size_t first = text.starts_with('-') ? 1 : 0;
-  return text.size() > first && isDigit(text[first]) && parseAll(text, value);
+  const bool number = text.size() > first && isDigit(text[first]);
+  const bool special = text == "inf" || text == "-inf" || text == "nan";
+  return number || special ? parseAll<double>(text) : std::nullopt;
 }
 
 Token Lexer::next() {
@@ -99,23 +88,24 @@ Result<Token> Lexer::take(Token::Kind kind, std::string_view what) {
 }
 
 Result<int64_t> Lexer::integer(std::string_view what) {
-  int64_t value = 0;
-  if (token_.kind != Token::Kind::Number || !parseInteger(token_.text, value)) return unexpected(what);
+  const auto value = token_.kind == Token::Kind::Number ? parseInteger(token_.text) : std::nullopt;
+  if (!value) return unexpected(what);
   advance();
-  return value;
+  return *value;
 }
 
 Result<double> Lexer::real(std::string_view what) {
   const bool maybe = token_.kind == Token::Kind::Number || token_.kind == Token::Kind::Word;
-  double value = 0;
-  if (!maybe || !parseReal(token_.text, value)) return unexpected(what);
+  const auto value = maybe ? parseReal(token_.text) : std::nullopt;
+  if (!value) return unexpected(what);
   advance();
-  return value;
+  return *value;
 }
 
 Error Lexer::unexpected(std::string_view expected, std::string hint) const {
   if (token_.kind == Token::Kind::Bad) return textError(token_, token_.value);
-  return textError(token_, fmt::format("expected {}, found {}", expected, shown(token_)), std::move(hint));
+  const std::string found = token_.kind == Token::Kind::End ? "the end of the text" : quoted(token_.text);
+  return textError(token_, fmt::format("expected {}, found {}", expected, found), std::move(hint));
 }
 
 void Lexer::step(size_t bytes) {
@@ -190,7 +180,9 @@ void Lexer::lexName(Token::Kind kind) {
   step(1);
   const size_t digits = position_;
   while (position_ < text_.size() && isDigit(text_[position_])) step(1);
-  if (!parseInteger(text_.substr(digits, position_ - digits), token_.index)) bad("the number of a result is too large");
+  const auto index = parseInteger(text_.substr(digits, position_ - digits));
+  if (!index) return bad("the number of a result is too large");
+  token_.index = *index;
 }
 
 void Lexer::lexQuoted() {
@@ -260,8 +252,8 @@ std::string printName(std::string_view sigil, std::string_view name) {
 std::string printReal(double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const std::string text = fmt::format("{}", value);
-  double again = 0;
-  if (parseReal(text, again) && std::bit_cast<uint64_t>(again) == bits) return text;
+  const std::optional<double> again = parseReal(text);
+  if (again && std::bit_cast<uint64_t>(*again) == bits) return text;
   return fmt::format("0x{:016x}", bits);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,9 +73,9 @@ private:
 Error textError(const Token& token, std::string message, std::string hint = {});
 
 // Numbers as Token::text has them. Nothing when the text is no such number or does not fit.
-bool parseInteger(std::string_view text, int64_t& value);
-bool parseUnsigned(std::string_view text, uint64_t& value);  // decimal, or hexadecimal with 0x
-bool parseReal(std::string_view text, double& value);
+std::optional<int64_t> parseInteger(std::string_view text);
+std::optional<uint64_t> parseUnsigned(std::string_view text);  // decimal, or hexadecimal with 0x
+std::optional<double> parseReal(std::string_view text);
 inline bool isHexadecimal(std::string_view text) { return text.starts_with("0x"); }
 
 // A name behind its sigil (or none), in quotes where it is not [A-Za-z0-9_.$/-]+.

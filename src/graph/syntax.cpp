@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/all_ops.h"
+#include "ops/op.h"
 #include "support/suggest.h"
 
 namespace aglow {
@@ -153,10 +154,7 @@ Result<Type> parseType(Lexer& lexer) {
   AGLOW_TRY(std::vector<int64_t> dims, parseList<int64_t>(lexer, [&] { return lexer.integer("an extent"); }));
   Result<Shape> shape = Shape::create(std::move(dims));
   if (!shape.ok()) return textError(start, shape.error().message);
-  if (!isQuantized(kind)) {
-    if (lexer.at("<")) return lexer.unexpected("no scales", fmt::format("{} is not quantized", elemName(kind)));
-    return Type(kind, *std::move(shape));
-  }
+  if (!lexer.at("<")) return Type(kind, *std::move(shape));
   AGLOW_TRY(QuantParams params, parseQuantParams(lexer));
   Result<Type> type = Type::quantized(kind, *std::move(shape), std::move(params));
   if (!type.ok()) return textError(start, type.error().message);
@@ -165,14 +163,13 @@ Result<Type> parseType(Lexer& lexer) {
 
 Result<const OpDef*> parseOp(Lexer& lexer) {
   const Token& token = lexer.peek();
-  std::vector<std::string_view> names;
-  for (const OpDef* op : allOps()) {
-    if (token.kind == Token::Kind::Word && op->name == token.value) {
-      lexer.next();
-      return op;
-    }
-    names.push_back(op->name);
+  const auto op = token.kind == Token::Kind::Word ? findOp(token.value) : std::nullopt;
+  if (op) {
+    lexer.next();
+    return &opDef(*op);
   }
+  std::vector<std::string_view> names;
+  for (const OpDef* known : allOps()) names.push_back(known->name);
   return lexer.unexpected("an operator", didYouMean(token.value, names));
 }
 

@@ -37,9 +37,14 @@ public:
   Result<Tensor> parse(Lexer& lexer, const Type& type);
 
 private:
+  static constexpr int64_t kSplatBytes = int64_t{1} << 28;
+
+  Result<Tensor> parseSplat(Lexer& lexer, const Type& type);
+  Result<Tensor> parseBlob(Lexer& lexer, const Type& type) const;
+
   BlobStore* written_ = nullptr;
   const BlobStore* read_ = nullptr;
-  int64_t splatBytes_ = int64_t{1} << 28;
+  int64_t splatBytes_ = kSplatBytes;
 };
 
 // One element of a tensor of any kind.

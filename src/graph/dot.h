@@ -1,0 +1,15 @@
+// Graphs as Graphviz drawings.
+#pragma once
+
+#include <string>
+
+#include "graph/module.h"
+
+namespace aglow {
+
+// Nodes coloured by what becomes of their operator, storage as boxes, edges with their types; predicates are dashed.
+std::string drawDot(const Module& module);
+// One function, with the storage it uses.
+std::string drawDot(const Function& function);
+
+}  // namespace aglow

@@ -1,0 +1,397 @@
+// Drawing operand types and attributes. A try fixes a rank, a few extents and one kind per type letter, and draws
+// everything else around them, so that sizes agree often enough for every type rule.
+#include "random_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "ops/all_ops.h"
+#include "tensor/convert.h"
+
+namespace aglow {
+
+uint64_t Random::bits() {
+  state_ += 0x9E3779B97F4A7C15u;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+int64_t Random::between(int64_t low, int64_t high) {
+  const auto range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  return static_cast<int64_t>(static_cast<uint64_t>(low) + (range == 0 ? bits() : bits() % range));
+}
+
+double Random::real(double low, double high) {
+  return low + (high - low) * (static_cast<double>(bits() >> 11) / 9007199254740992.0);
+}
+
+Tensor randomTensor(Random& random, const Type& type, double low, double high) {
+  const auto count = static_cast<size_t>(type.elements());
+  if (isFloat(type.kind())) {
+    std::vector<double> values(count);
+    for (double& v : values) v = random.real(low, high);
+    // Powers of two have no sign.
+    if (type.kind() == ElemKind::Float8E8M0)
+      for (double& v : values) v = std::max(std::abs(v), 0.0625);
+    return Tensor::fromDoubles(type, values);
+  }
+  if (isUnsigned(type.kind()) || type.kind() == ElemKind::Bool) low = std::max(low, 0.0);
+  if (isQuantized(type.kind())) low = -100, high = 100;
+  if (type.kind() == ElemKind::Bool || high < low) high = low + 1;
+  std::vector<int64_t> values(count);
+  for (int64_t& v : values) v = random.between(static_cast<int64_t>(std::ceil(low)), static_cast<int64_t>(high));
+  return Tensor::fromInts(type, values);
+}
+
+namespace {
+
+// One try.
+class Draw {
+public:
+  Draw(Random& random, const RandomOptions& options) : random_(random), options_(options) {
+    const int64_t extents = random_.between(1, 3);
+    for (int64_t i = 0; i < extents; ++i) pool_.push_back(random_.chance(0.03) ? 0 : random_.between(1, 6));
+    base_ = fromPool(random_.chance(0.5) ? random_.between(3, 4) : random_.between(0, 5));
+    scale_ = static_cast<float>(random_.real(0.01, 1));
+    offset_ = static_cast<int32_t>(random_.between(0, 20));
+  }
+
+  // The shape that everything else is drawn around.
+  void setBase(const Shape& shape) { base_ = shape.dims(); }
+
+  Type operand(const OperandDef& def, bool first) {
+    std::vector<int64_t> dims = first ? base_ : relatedDims();
+    const ElemKind kind = kindFor(def);
+    Shape shape = limited(std::move(dims));
+    if (!isQuantized(kind)) return {kind, std::move(shape)};
+    return quantizedType(kind, std::move(shape));
+  }
+
+  // A kind that a letter already stands for, or that an existing operand gives it.
+  void bind(const OperandDef& def, ElemKind kind) {
+    if (def.typeVar != 0) kinds_[static_cast<size_t>(def.typeVar)] = kind;
+  }
+
+  AttrValue attribute(const AttrDef& def) {
+    if (random_.chance(0.25)) return defaultValue(def);
+    switch (def.kind) {
+      case AttrKind::Int:
+        return random_.between(-1, random_.chance(0.7) ? 3 : 8);
+      case AttrKind::Bool:
+        return random_.between(0, 1);
+      case AttrKind::Float:
+        return random_.real(random_.chance(0.2) ? -2 : 0.01, 2);
+      case AttrKind::Ints:
+        return integers();
+      case AttrKind::Floats: {
+        std::vector<double> values(static_cast<size_t>(length()));
+        for (double& v : values) v = random_.real(0.01, 1);
+        return values;
+      }
+      case AttrKind::Enum:
+        return choice(def.choices);
+      case AttrKind::Word:
+        return defaultValue(def);
+      case AttrKind::Elem:
+        break;
+    }
+    return anyKind(~KindSet{0});
+  }
+
+private:
+  int64_t fromPoolOne() { return random_.pick(pool_); }
+
+  std::vector<int64_t> fromPool(int64_t rank) {
+    std::vector<int64_t> dims(static_cast<size_t>(rank));
+    for (int64_t& d : dims) d = fromPoolOne();
+    return dims;
+  }
+
+  std::vector<int64_t> relatedDims() {
+    std::vector<int64_t> dims = base_;
+    switch (random_.between(0, 7)) {
+      case 0:  // stretches to the base
+        dims.erase(dims.begin(), dims.begin() + random_.between(0, static_cast<int64_t>(dims.size())));
+        for (int64_t& d : dims) d = random_.chance(0.3) ? 1 : d;
+        return dims;
+      case 1:
+        return dims.empty() ? dims : std::vector{random_.pick(dims)};
+      case 2:
+        return {};
+      case 3:
+        return fromPool(static_cast<int64_t>(dims.size()));
+      case 4:
+        return fromPool(random_.between(0, 4));
+      case 5:
+        if (!dims.empty())
+          dims[static_cast<size_t>(random_.between(0, static_cast<int64_t>(dims.size()) - 1))] = fromPoolOne();
+        return dims;
+      case 6:  // a factor of a matrix product
+        if (dims.size() >= 2) {
+          std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+          dims.back() = fromPoolOne();
+        }
+        return dims;
+      default:
+        return dims;
+    }
+  }
+
+  Shape limited(std::vector<int64_t> dims) {
+    const auto elements = [&] { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); };
+    while (elements() > options_.maxElements) *std::max_element(dims.begin(), dims.end()) = 1;
+    return Shape(std::move(dims));
+  }
+
+  ElemKind anyKind(KindSet set) {
+    if (contains(set, ElemKind::Float32) && random_.chance(0.5)) return ElemKind::Float32;
+    std::vector<ElemKind> all;
+    for (int k = 0; k < kElemKinds; ++k)
+      if (contains(set, static_cast<ElemKind>(k))) all.push_back(static_cast<ElemKind>(k));
+    return random_.pick(all);
+  }
+
+  ElemKind kindFor(const OperandDef& def) {
+    const KindSet wanted = def.kinds & options_.kinds;
+    if (def.typeVar == 0) return anyKind(wanted != 0 ? wanted : def.kinds);
+    std::optional<ElemKind>& kind = kinds_[static_cast<size_t>(def.typeVar)];
+    if (!kind) kind = anyKind(wanted != 0 ? wanted : def.kinds);
+    return *kind;
+  }
+
+  // Mostly the same parameters for all operands.
+  Type quantizedType(ElemKind kind, Shape shape) {
+    QuantParams params{.axis = -1, .scales = {scale_}, .offsets = {offset_}};
+    if (shape.rank() > 0 && random_.chance(0.3)) {
+      params.axis = static_cast<int>(random_.between(0, shape.rank() - 1));
+      const auto extent = static_cast<size_t>(shape[params.axis]);
+      params.scales.assign(extent, scale_);
+      params.offsets.assign(extent, offset_);
+    }
+    return *Type::quantized(kind, std::move(shape), std::move(params));
+  }
+
+  int64_t length() {
+    const auto rank = static_cast<int64_t>(base_.size());
+    const int64_t spatial = std::max<int64_t>(rank - 2, 0);
+    std::vector<int64_t> lengths{1, rank, spatial, 2 * spatial};
+    if (rank > 0) lengths.push_back(random_.pick(base_));
+    return random_.pick(lengths);
+  }
+
+  std::vector<int64_t> integers() {
+    const auto rank = static_cast<int64_t>(base_.size());
+    std::vector<int64_t> list;
+    switch (random_.between(0, 6)) {
+      case 0:
+        return list;
+      case 1:
+        return std::vector<int64_t>(static_cast<size_t>(length()), random_.between(0, 1));
+      case 2:
+        list.resize(static_cast<size_t>(length()));
+        for (int64_t& v : list) v = random_.between(random_.chance(0.1) ? -2 : 0, 3);
+        return list;
+      case 3:  // some axes, in order
+        for (int64_t axis = 0; axis < rank; ++axis)
+          if (random_.chance(0.5)) list.push_back(axis);
+        return list;
+      case 4:  // all axes, in any order
+        list.resize(static_cast<size_t>(rank));
+        std::iota(list.begin(), list.end(), 0);
+        shuffle(list);
+        return list;
+      case 5:  // the base's elements under another shape
+        list = base_;
+        shuffle(list);
+        while (list.size() > 1 && random_.chance(0.4)) {
+          list[list.size() - 2] *= list.back();
+          list.pop_back();
+        }
+        if (random_.chance(0.3)) list.insert(list.begin(), 1);
+        return list;
+      default:  // extents at most as large, or stretched from 1
+        list = base_;
+        for (int64_t& v : list) v = v == 1 ? fromPoolOne() : random_.chance(0.5) ? v : random_.between(0, v);
+        if (random_.chance(0.2)) list.insert(list.begin(), fromPoolOne());
+        return list;
+    }
+  }
+
+  void shuffle(std::vector<int64_t>& list) {
+    for (size_t i = list.size(); i > 1; --i)
+      std::swap(list[i - 1], list[static_cast<size_t>(random_.between(0, static_cast<int64_t>(i) - 1))]);
+  }
+
+  std::string choice(std::string_view choices) {
+    std::vector<std::string> all(1);
+    for (const char c : choices) {
+      if (c == '|')
+        all.emplace_back();
+      else
+        all.back() += c;
+    }
+    return random_.pick(all);
+  }
+
+  Random& random_;
+  const RandomOptions& options_;
+  std::vector<int64_t> pool_;
+  std::vector<int64_t> base_;
+  float scale_ = 1;
+  int32_t offset_ = 0;
+  std::array<std::optional<ElemKind>, 128> kinds_{};
+};
+
+struct Candidate {
+  OpUse use;
+  std::vector<Value> existing;  // empty where the operand is made afresh, or absent
+};
+
+bool small(const std::vector<Type>& types, int64_t most) {
+  return std::all_of(types.begin(), types.end(), [&](const Type& t) { return t.elements() <= most; });
+}
+
+// Operand 0 and some others may be values that exist.
+std::optional<Candidate> tryOnce(Random& random, const OpDef& op, const RandomOptions& options,
+                                 const std::vector<Value>& values) {
+  Draw draw(random, options);
+  Candidate c;
+  const auto take = [&](const OperandDef& def) {
+    const bool first = c.use.in.empty();
+    const bool index = def.kinds == kinds::indices;
+    if (!values.empty() && !index && random.chance(first ? 0.8 : 0.4)) {
+      const Value v = random.pick(values);
+      if (contains(def.kinds, v.kind()) && v.type().elements() <= options.maxElements) {
+        if (first) {
+          draw.setBase(v.shape());
+          draw.bind(def, v.kind());
+        }
+        c.use.in.emplace_back(v.type());
+        c.existing.push_back(v);
+        return;
+      }
+    }
+    c.use.in.emplace_back(draw.operand(def, first));
+    c.existing.emplace_back();
+  };
+  for (const OperandDef& def : op.in) {
+    if (def.arity == Arity::Optional && random.chance(0.5)) {
+      c.use.in.emplace_back();
+      c.existing.emplace_back();
+      continue;
+    }
+    take(def);
+    if (def.arity == Arity::Variadic)
+      for (int64_t more = random.between(0, 2); more > 0; --more) take(def);
+  }
+  c.use.attrs = Attrs(op);
+  for (int i = 0; i < op.attrs.size(); ++i) c.use.attrs.setAt(i, draw.attribute(op.attrs[i]));
+  std::vector<const Type*> types;
+  for (const std::optional<Type>& type : c.use.in) types.push_back(type ? &*type : nullptr);
+  while (!types.empty() && types.back() == nullptr) types.pop_back();
+  Result<std::vector<Type>> results = inferTypes(c.use.attrs, types);
+  if (!results.ok() || !small(*results, options.maxElements)) return std::nullopt;
+  c.use.out = *std::move(results);
+  return c;
+}
+
+std::optional<Candidate> drawCandidate(Random& random, const OpDef& op, const RandomOptions& options,
+                                       const std::vector<Value>& values, int tries) {
+  for (int i = 0; i < tries; ++i)
+    if (std::optional<Candidate> found = tryOnce(random, op, options, values)) return found;
+  return std::nullopt;
+}
+
+// Recent results, to chain, and what they were computed from.
+std::vector<Value> valuesOf(const Function& function) {
+  std::vector<Value> values;
+  int left = 12;
+  for (auto it = function.nodes().rbegin(); it != function.nodes().rend() && left > 0; ++it, --left) {
+    for (int i = 0; i < (*it)->resultCount(); ++i) values.push_back((*it)->result(i));
+    for (const Value v : (*it)->inputs())
+      if (v && v.node->op() == Op::Placeholder) values.push_back(v);
+  }
+  return values;
+}
+
+bool hasNode(const OpDef& op) { return op.kind != OpKind::Storage; }
+
+}  // namespace
+
+std::optional<OpUse> drawUse(Random& random, const OpDef& op, const RandomOptions& options) {
+  std::optional<Candidate> found = drawCandidate(random, op, options, {}, options.tries);
+  if (!found) return std::nullopt;
+  return std::move(found->use);
+}
+
+RandomGraph::RandomGraph(Module& module, uint64_t seed, RandomOptions options)
+    : module_(module), random_(seed), options_(std::move(options)) {}
+
+std::string RandomGraph::name() {
+  static const std::vector<std::string> kOdd = {"a b", "a:1", "\"", "\\", "\xff\xfe",           "ü",   "\n", "%x",
+                                                "@",   "_",   "#",  "if", std::string(1, '\0'), "0x1", "-",  "/a/b",
+                                                "a,b", "{}",  "v.1"};
+  return options_.oddNames && random_.chance(0.5) ? random_.pick(kOdd) : std::string();
+}
+
+Value RandomGraph::fresh(const OperandDef& def, const Type& type, const Shape& data) {
+  if (def.kinds == kinds::indices) {
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (const int64_t d : data.dims()) least = d > 0 ? std::min(least, d) : least;
+    const double last = least == std::numeric_limits<int64_t>::max() ? 0 : static_cast<double>(least - 1);
+    return module_.addConstant(name(), randomTensor(random_, type, 0, last))->result();
+  }
+  if (random_.chance(options_.constants)) return module_.addConstant(name(), randomTensor(random_, type))->result();
+  return module_.addPlaceholder(name(), type)->result();
+}
+
+Node* RandomGraph::addNode(Function& function, const OpDef& op) { return place(function, op, options_.tries); }
+
+Node* RandomGraph::place(Function& function, const OpDef& op, int tries) {
+  const auto found = drawCandidate(random_, op, options_, valuesOf(function), tries);
+  if (!found) return nullptr;
+  std::vector<Value> inputs;
+  for (size_t i = 0; i < found->use.in.size(); ++i) {
+    const std::optional<Type>& type = found->use.in[i];
+    const OperandDef& def = op.in[std::min(static_cast<int>(i), op.in.size() - 1)];
+    Value v = found->existing[i];
+    if (!v && type) v = fresh(def, *type, found->use.in[0] ? found->use.in[0]->shape() : Shape{});
+    inputs.push_back(v);
+  }
+  while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+  Node* node = function.add(found->use.attrs, found->use.out, inputs, name());
+  if (random_.chance(options_.predicates)) {
+    const Type type(ElemKind::Bool,
+                    random_.chance(0.5) || node->type().rank() == 0 ? Shape{} : Shape{node->type().dim(0)});
+    node->setPredicate(module_.addPlaceholder(name(), type)->result());
+  }
+  return node;
+}
+
+Function* RandomGraph::addFunction(std::string name, int nodes) {
+  Function* function = module_.addFunction(std::move(name));
+  std::vector<const OpDef*> ops;
+  for (const OpDef* op : allOps())
+    if (hasNode(*op) && (!options_.allowed || options_.allowed(*op))) ops.push_back(op);
+  AGLOW_CHECK(!ops.empty(), "no operator is allowed");
+  // An operator that does not fit what is there gives way to another one soon.
+  constexpr int kTries = 300;
+  for (int attempts = 0; static_cast<int>(function->size()) < nodes && attempts < 50 * nodes; ++attempts)
+    place(*function, *random_.pick(ops), kTries);
+  std::vector<Value> unused;
+  for (const auto& node : function->nodes())
+    for (int i = 0; i < node->resultCount(); ++i)
+      if (node->useCount(i) == 0) unused.push_back(node->result(i));
+  for (const Value v : unused) {
+    Placeholder* out = module_.addPlaceholder("out", v.type());
+    function->add(Attrs(opDef(Op::Save)), {}, {v, out->result()}, "save");
+  }
+  return function;
+}
+
+}  // namespace aglow
