@@ -58,11 +58,11 @@ private:
       AGLOW_OK(lexer_.expect("fan"));
       AGLOW_TRY(const int64_t fan, size("the fan-in"));
       AGLOW_OK(lexer_.expect("seed"));
-      uint64_t seed = 0;
-      if (!parseUnsigned(lexer_.peek().text, seed)) return lexer_.unexpected("a seed");
+      const std::optional<uint64_t> seed = parseUnsigned(lexer_.peek().text);
+      if (!seed) return lexer_.unexpected("a seed");
       lexer_.next();
       if (fan == 0) return textError(start, "the fan-in is at least 1");
-      region.source = XavierInit{fan, seed};
+      region.source = XavierInit{fan, *seed};
     } else {
       return lexer_.unexpected("'constant', 'placeholder', 'splat' or 'xavier'");
     }
