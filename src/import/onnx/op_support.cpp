@@ -84,6 +84,17 @@ Value paddedOrCropped(Builder& b, Value x, std::vector<int64_t> before, std::vec
   return grow ? b.pad(x, value, {.before = std::move(before), .after = std::move(after)}) : x;
 }
 
+Value matrixProduct(Builder& b, Value x, Value y) {
+  if (x.rank() == 0 || y.rank() == 0)
+    fail(Code::BadNode, fmt::format("expected matrices or vectors, got {} and {}", x.type().text(), y.type().text()));
+  const bool row = x.rank() == 1, column = y.rank() == 1;
+  const Value product = b.matMul(row ? unsqueezed(b, x, 0) : x, column ? unsqueezed(b, y, 1) : y);
+  std::vector<int64_t> dims = product.shape().dims();
+  if (column) dims.pop_back();
+  if (row) dims.erase(dims.end() - (column ? 1 : 2));
+  return b.reshaped(product, std::move(dims));
+}
+
 ElemKind wideKind(ElemKind kind) { return isFloat(kind) && kind != ElemKind::Float64 ? ElemKind::Float32 : kind; }
 
 }  // namespace aglow::onnx

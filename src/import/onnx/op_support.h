@@ -30,6 +30,9 @@ Value alongAxis(Builder& b, Value vector, int64_t axis, int64_t rank);
 // Zeros around the spatial or other axes, or, where a number is negative, elements cut away.
 Value paddedOrCropped(Builder& b, Value x, std::vector<int64_t> before, std::vector<int64_t> after, Value value);
 
+// The product of matrices, or of a vector (a row at the left, a column at the right) and matrices.
+Value matrixProduct(Builder& b, Value x, Value y);
+
 // f32 for floats narrower than it: in which kind sums and chains of operators are computed.
 ElemKind wideKind(ElemKind kind);
 

@@ -1,0 +1,106 @@
+// Normalisations over batches, layers, instances and groups.
+#include <fmt/format.h>
+
+#include "import/onnx/op_support.h"
+#include "import/onnx/op_tables.h"
+
+namespace aglow::onnx {
+
+namespace {
+
+// With the batch's own statistics, and the running ones moved towards them.
+void trainedBatchNorm(OpImport& c, double epsilon) {
+  Builder& b = c.b;
+  const Value x = c.in(0);
+  std::vector<int64_t> axes = range(0, x.rank());
+  axes.erase(axes.begin() + 1);
+  const Value wide = b.casted(x, wideKind(x.kind()));
+  const Value mean = b.reduced(wide, "mean", axes), difference = b.sub(wide, mean);
+  const Value variance = b.reduced(b.mul(difference, difference), "mean", axes);
+  const Value flatMean = b.reshaped(mean, {x.dim(1)}), flatVariance = b.reshaped(variance, {x.dim(1)});
+  c.out(0, b.batchNorm(x, c.in(1), c.in(2), flatMean, flatVariance, {.epsilon = epsilon}));
+  const double momentum = c.real("momentum", 0.9);
+  const auto running = [&](Value old, Value now) {
+    const Value kept = b.mul(b.casted(old, now.kind()), b.scalarLike(now, momentum));
+    return b.casted(b.add(kept, b.mul(now, b.scalarLike(now, 1 - momentum))), old.kind());
+  };
+  if (c.wants(1)) c.out(1, running(c.in(3), flatMean));
+  if (c.wants(2)) c.out(2, running(c.in(4), flatVariance));
+}
+
+void batchNormalization(OpImport& c) {
+  const double epsilon = c.real("epsilon", 1e-5);
+  if (c.in(0).rank() < 2)
+    fail(Code::BadNode, fmt::format("expected [batch, channel, ...], got {}", c.in(0).type().text()));
+  if (c.integer("spatial", 1) == 0)
+    fail(Code::UnsupportedFeature,
+         "BatchNormalization with statistics for each element (spatial = 0) is not supported");
+  if (c.version >= 14 && c.integer("training_mode", 0) != 0) return trainedBatchNorm(c, epsilon);
+  for (int i = 1; i < static_cast<int>(c.node.outputs.size()); ++i)
+    if (c.wants(i)) fail(Code::UnsupportedFeature, "results for training are only supported with training_mode = 1");
+  c.out(c.b.batchNorm(c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), {.epsilon = epsilon}));
+}
+
+void instanceNormalization(OpImport& c) {
+  c.out(c.b.instanceNorm(c.in(0), c.in(1), c.in(2), {.epsilon = c.real("epsilon", 1e-5)}));
+}
+
+// Later opsets let the statistics' precision be chosen; f32 or wider is what the records compute in.
+void checkStash(const OpImport& c) {
+  if (c.hasAttr("stash_type") && !isFloat(c.elem("stash_type")))
+    fail(Code::BadNode,
+         fmt::format("expected 'stash_type' to be a float type, got {}", elemName(c.elem("stash_type"))));
+}
+
+void layerNormalization(OpImport& c) {
+  checkStash(c);
+  const Value x = c.in(0);
+  aglow::Node* node = c.b.layerNorm(
+      x, c.in(1), c.optional(2), {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
+  const ElemKind stash = c.elem("stash_type", ElemKind::Float32);
+  c.out(0, node->result(0));
+  for (int i = 1; i < 3; ++i)
+    if (c.wants(i)) c.out(i, c.b.casted(node->result(i), stash));
+}
+
+void rmsNormalization(OpImport& c) {
+  checkStash(c);
+  Value x = c.in(0);
+  const ElemKind to = c.in(1).kind();
+  if (x.kind() != to) x = c.b.casted(x, wideKind(x.kind()));
+  const Value y =
+      c.b.rmsNorm(x, c.in(1), {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
+  c.out(c.b.casted(y, to));
+}
+
+void groupNormalization(OpImport& c) {
+  checkStash(c);
+  const Value x = c.in(0);
+  const int64_t groups = c.integer("num_groups");
+  if (x.rank() < 2 || groups < 1 || x.dim(1) % groups != 0)
+    fail(Code::BadNode,
+         fmt::format("expected 'num_groups' that divide the channels of {}, got {}", x.type().text(), groups));
+  // Until opset 20, one scale and bias a group instead of a channel.
+  const auto perChannel = [&](Value v) {
+    if (c.version >= 21) return v;
+    if (v.shape() != Shape{groups})
+      fail(Code::BadNode, fmt::format("expected one value for each of {} groups, got {}", groups, v.type().text()));
+    const Value column = c.b.reshaped(v, {groups, 1});
+    return c.b.reshaped(c.b.expand(column, {.shape = {groups, x.dim(1) / groups}}), {x.dim(1)});
+  };
+  c.out(c.b.groupNorm(x, perChannel(c.in(1)), perChannel(c.in(2)),
+                      {.groups = groups, .epsilon = c.real("epsilon", 1e-5)}));
+}
+
+}  // namespace
+
+std::span<const OpRow> normalizeRows() {
+  static constexpr OpRow rows[] = {
+      {"BatchNormalization", batchNormalization}, {"InstanceNormalization", instanceNormalization},
+      {"LayerNormalization", layerNormalization}, {"RMSNormalization", rmsNormalization},
+      {"GroupNormalization", groupNormalization},
+  };
+  return rows;
+}
+
+}  // namespace aglow::onnx
