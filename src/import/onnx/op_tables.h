@@ -9,7 +9,14 @@
   X(constantRows)          \
   X(shapeRows)             \
   X(padRows)               \
-  X(indexRows)
+  X(indexRows)             \
+  X(elementwiseRows)       \
+  X(reduceRows)            \
+  X(einsumRows)            \
+  X(linearRows)            \
+  X(poolRows)              \
+  X(quantRows)             \
+  X(normalizeRows)
 
 namespace aglow::onnx {
 
