@@ -58,4 +58,15 @@ Value either(Rng& rng, Builder& b, Op op, Value x, Value y) {
   return rng.flip() ? apply(b, op, {x, y}) : apply(b, op, {y, x});
 }
 
+Value anyInput(Rng& rng, Builder& b, ElemKind kind) { return input(b, shape(rng, 0, 3), kind); }
+
+Value withNumber(Rng& rng, Builder& b, Op op, double value, ElemKind kind) {
+  const Shape large = shape(rng, 0, 3), small = broadcastable(rng, large);
+  const bool larger = rng.between(0, 3) == 0;
+  const Value x = input(b, larger ? small : large, kind);
+  const Value n =
+      larger ? b.splat({.value = value, .elem = kind, .shape = large.dims()}) : number(rng, b, value, large, kind);
+  return isCommutative(op) ? either(rng, b, op, x, n) : apply(b, op, {x, n});
+}
+
 }  // namespace aglow::sampling

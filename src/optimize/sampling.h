@@ -23,6 +23,11 @@ Value constant(Rng& rng, Builder& b, const Shape& shape, ElemKind kind = ElemKin
 // node with a value of this shape is not changed by it.
 Value number(Rng& rng, Builder& b, double value, const Shape& shape, ElemKind kind = ElemKind::Float32);
 
+// An operator on an input and a number, in either order where it commutes; the number may have the larger shape.
+Value withNumber(Rng& rng, Builder& b, Op op, double value, ElemKind kind);
+// An input of some shape.
+Value anyInput(Rng& rng, Builder& b, ElemKind kind = ElemKind::Float32);
+
 // Both orders of the operands of a commutative operator.
 Value either(Rng& rng, Builder& b, Op op, Value x, Value y);
 Value apply(Builder& b, Op op, std::vector<Value> operands);

@@ -35,7 +35,7 @@ Pattern constant(int capture) { return leaf(Pattern::Kind::Constant).as(capture)
 Pattern number(int capture) { return leaf(Pattern::Kind::Number).as(capture); }
 Pattern absent() { return leaf(Pattern::Kind::Absent); }
 
-Pattern number(double value) {
+Pattern literal(double value) {
   Pattern p = leaf(Pattern::Kind::Number);
   p.number = value;
   return p;

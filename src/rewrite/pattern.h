@@ -43,8 +43,8 @@ Pattern any(int capture);
 Pattern constant(int capture);
 // The same number at every element: a Constant, or a Splat.
 Pattern number(int capture);
-// As number(), close to this value; how close depends on the element kind.
-Pattern number(double value);
+// As number(), of this value up to the rounding of the element kind.
+Pattern literal(double value);
 // An optional operand that is not there.
 Pattern absent();
 // A node of an operator, or of one of several.

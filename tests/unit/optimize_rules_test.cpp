@@ -1,0 +1,74 @@
+// Every rule of the optimizer on random instances: both sides compute the same, and a second application finds nothing.
+#include <gtest/gtest.h>
+
+#include "evaluate.h"
+#include "ops/all_ops.h"
+#include "optimize/rules.h"
+
+namespace aglow {
+namespace {
+
+using namespace testing_support;  // NOLINT
+
+std::vector<Rule> everyRule() {
+  std::vector<Rule> all;
+  for (const RuleTheme& theme : ruleThemes()) all.insert(all.end(), theme.rules.begin(), theme.rules.end());
+  return all;
+}
+
+struct RuleTest : testing::TestWithParam<Rule> {};
+
+// What a node says of its results is what its record infers.
+void expectWellTyped(const Function& function) {
+  for (const auto& node : function.nodes()) {
+    if (node->op() == Op::Save) continue;
+    std::vector<const Type*> in;
+    for (const Value v : node->inputs()) in.push_back(v ? &v.type() : nullptr);
+    const auto types = inferTypes(node->attrs(), in);
+    ASSERT_TRUE(types.ok()) << types.error().text();
+    EXPECT_EQ(*types, node->types()) << node->name();
+  }
+}
+
+TEST_P(RuleTest, KeepsTheMeaning) {
+  const Rule& rule = GetParam();
+  ASSERT_NE(rule.sample, nullptr);
+  const RuleSet rules{{rule}};
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed * 7919 + 1);
+    Module module;
+    Function& before = *module.addFunction("before");
+    Builder b(before);
+    b.output("y", rule.sample(rng, b));
+    Function& after = *module.clone(before, "after");
+    ReferenceEvaluator evaluator;
+    PassContext context{evaluator};
+    ASSERT_TRUE(rewrite(after, rules, context).ok());
+    ASSERT_GE(context.statistics[std::string(rule.name)], 1) << "the rule does not apply to its sample";
+    expectWellTyped(after);
+    ASSERT_TRUE(sameResults(before, after, randomBindings(rng, before)));
+    if (!rule.relaxed) ASSERT_TRUE(sameResults(before, after, randomBindings(rng, before, true))) << "special values";
+    EXPECT_FALSE(*rewrite(after, rules, context)) << "the rule applies to its own result";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimize, RuleTest, testing::ValuesIn(everyRule()), [](const auto& info) {
+  std::string name(info.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Rules, HaveNamesAndDocs) {
+  std::set<std::string_view> names;
+  for (const Rule& rule : everyRule()) {
+    EXPECT_TRUE(names.insert(rule.name).second) << rule.name << " stands twice";
+    EXPECT_FALSE(rule.doc.empty()) << rule.name;
+    EXPECT_EQ(rule.doc.back(), '.') << rule.name;
+    if (rule.relaxed)
+      EXPECT_NE(rule.doc.find("Relaxed"), std::string_view::npos) << rule.name << " is relaxed; say why";
+  }
+}
+
+}  // namespace
+}  // namespace aglow
