@@ -106,7 +106,6 @@ git clone -q --no-local "$project" "$root/root/aglow"
 for run in "${runs[@]}"; do
   say "./dev $run"
   start=$SECONDS
-  # shellcheck disable=SC2086 (the arguments of ./dev are words)
   chroot "$root" env -i "${settings[@]}" bash -c 'cd /root/aglow && ./dev '"$run" </dev/null || die "./dev $run failed"
   say "./dev $run: $(( SECONDS - start )) s on a bare machine"
 done
