@@ -10,7 +10,9 @@
 #include "ops/records/linear.h"
 #include "ops/records/normalize.h"
 #include "ops/records/quant.h"
+#include "ops/records/recurrent.h"
 #include "ops/records/reduce.h"
+#include "ops/records/resize.h"
 #include "ops/records/shape.h"
 #include "ops/records/storage.h"
 
@@ -43,8 +45,8 @@ std::vector<const OpDef*> collect() {
 
 std::span<const OpDef* const> allOps() {
   using namespace records;
-  static const std::vector<const OpDef*> all =
-      collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear, kIndex, kNormalize, kQuant, kAttention>();
+  static const std::vector<const OpDef*> all = collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear,
+                                                       kIndex, kNormalize, kQuant, kAttention, kRecurrent, kResize>();
   return all;
 }
 

@@ -16,7 +16,7 @@ TypeRule reduce, argReduce, scan, topK;
 TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
-TypeRule attention;
+TypeRule attention, rnn, gru, lstm, resize;
 TypeRule quantize, dequantize, rescale, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer
