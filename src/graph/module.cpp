@@ -145,6 +145,11 @@ Constant* Module::freeze(Placeholder* placeholder, Tensor value) {
   Constant* constant = addConstant(name, std::move(value));
   replaceAllUses(placeholder->result(), constant->result());
   eraseStorage(placeholder);
+  // While both stood there the constant had a suffix.
+  storageByName_.erase(constant->name());
+  storageNames_.erase(constant->name());
+  constant->name_ = uniqueName(storageNames_, name);
+  storageByName_[constant->name()] = constant;
   return constant;
 }
 
