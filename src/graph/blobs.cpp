@@ -95,7 +95,9 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
     if (!allZero(gap)) return fault("stands behind a gap that is not zero");
     end = row->offset + row->type.bytes();
     Tensor tensor(row->type, file.bytes.data() + row->offset, file.owner);
-    if (row->key - tensor.hash() >= header.count) return fault("has other bytes than it was written with");
+    // Only where another tensor has the same hash is a key not the hash itself.
+    if (row->key != tensor.hash() && !tensors.contains(row->key - 1))
+      return fault("has other bytes than it was written with");
     tensors.emplace(row->key, std::move(tensor));
   }
   if (lexer.peek().kind != Token::Kind::End) return bad("the table has more rows than the header says");
@@ -126,14 +128,17 @@ Status writeBlobs(const std::string& path, const BlobStore& blobs) {
   return writeFileAtomically(path, pieces);
 }
 
+Result<BlobStore> parseBlobs(const SharedBytes& file) {
+  AGLOW_TRY(const Header header, readHeader(file.bytes));
+  BlobStore store;
+  AGLOW_TRY(store.tensors_, readPayloads(file, header));
+  return store;
+}
+
 Result<BlobStore> readBlobs(const std::string& path) {
   AGLOW_TRY(const SharedBytes file, mapFile(path));
-  Result<Header> header = readHeader(file.bytes);
-  if (!header.ok()) return std::move(header).error().at(path);
-  auto tensors = readPayloads(file, *header);
-  if (!tensors.ok()) return std::move(tensors).error().at(path);
-  BlobStore store;
-  store.tensors_ = *std::move(tensors);
+  Result<BlobStore> store = parseBlobs(file);
+  if (!store.ok()) return std::move(store).error().at(path);
   return store;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "support/file.h"
 #include "tensor/tensor.h"
 
 namespace aglow {
@@ -18,7 +19,7 @@ public:
   const std::map<uint64_t, Tensor>& tensors() const { return tensors_; }
 
 private:
-  friend Result<BlobStore> readBlobs(const std::string& path);
+  friend Result<BlobStore> parseBlobs(const SharedBytes& file);
 
   std::map<uint64_t, Tensor> tensors_;
 };
@@ -31,5 +32,6 @@ Status writeBlobs(const std::string& path, const BlobStore& blobs);
 // Maps the file; the tensors keep it mapped. BadFile on any deviation from the layout, or when bytes do not have the
 // hash that their key promises.
 Result<BlobStore> readBlobs(const std::string& path);
+Result<BlobStore> parseBlobs(const SharedBytes& file);
 
 }  // namespace aglow

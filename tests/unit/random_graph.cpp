@@ -72,7 +72,11 @@ public:
     return quantizedType(kind, std::move(shape));
   }
 
-  // A kind that a letter already stands for, or that an existing operand gives it.
+  // Whether an existing value of the kind may be the operand; bind settles its letter.
+  bool accepts(const OperandDef& def, ElemKind kind) const {
+    const std::optional<ElemKind>& bound = kinds_[static_cast<size_t>(def.typeVar)];
+    return contains(def.kinds, kind) && (def.typeVar == 0 || !bound || *bound == kind);
+  }
   void bind(const OperandDef& def, ElemKind kind) {
     if (def.typeVar != 0) kinds_[static_cast<size_t>(def.typeVar)] = kind;
   }
@@ -85,7 +89,7 @@ public:
       case AttrKind::Bool:
         return random_.between(0, 1);
       case AttrKind::Float:
-        return random_.real(random_.chance(0.2) ? -2 : 0.01, 2);
+        return random_.real(def.number > 0 ? 0.01 : -2, 2);
       case AttrKind::Ints:
         return integers();
       case AttrKind::Floats: {
@@ -149,7 +153,7 @@ private:
   }
 
   ElemKind anyKind(KindSet set) {
-    if (contains(set, ElemKind::Float32) && random_.chance(0.5)) return ElemKind::Float32;
+    if (contains(set, ElemKind::Float32) && random_.chance(0.6)) return ElemKind::Float32;
     std::vector<ElemKind> all;
     for (int k = 0; k < kElemKinds; ++k)
       if (contains(set, static_cast<ElemKind>(k))) all.push_back(static_cast<ElemKind>(k));
@@ -263,18 +267,17 @@ std::optional<Candidate> tryOnce(Random& random, const OpDef& op, const RandomOp
   Candidate c;
   const auto take = [&](const OperandDef& def) {
     const bool first = c.use.in.empty();
-    const bool index = def.kinds == kinds::indices;
-    if (!values.empty() && !index && random.chance(first ? 0.8 : 0.4)) {
-      const Value v = random.pick(values);
-      if (contains(def.kinds, v.kind()) && v.type().elements() <= options.maxElements) {
-        if (first) {
-          draw.setBase(v.shape());
-          draw.bind(def, v.kind());
-        }
-        c.use.in.emplace_back(v.type());
-        c.existing.push_back(v);
-        return;
-      }
+    std::vector<Value> fitting;
+    if (def.kinds != kinds::indices && random.chance(first ? 0.9 : 0.5))
+      for (const Value v : values)
+        if (draw.accepts(def, v.kind()) && v.type().elements() <= options.maxElements) fitting.push_back(v);
+    if (!fitting.empty()) {
+      const Value v = random.pick(fitting);
+      if (first) draw.setBase(v.shape());
+      draw.bind(def, v.kind());
+      c.use.in.emplace_back(v.type());
+      c.existing.push_back(v);
+      return;
     }
     c.use.in.emplace_back(draw.operand(def, first));
     c.existing.emplace_back();
