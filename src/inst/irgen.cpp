@@ -73,7 +73,7 @@ private:
   }
 
   Status emitView(const Node& node) {
-    const RegionId base = region(node.input(0));
+    const RegionId base = program_.extent(region(node.input(0))).root;
     regions_[&node] = {program_.add({.name = unique(node.name()), .type = node.type(), .source = ViewOf{base, 0}})};
     return {};
   }

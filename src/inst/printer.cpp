@@ -41,7 +41,7 @@ std::string marker(const Program& program, const Instr& instr) {
 
 }  // namespace
 
-std::string printInstr(const Program& program, const Instr& instr) {
+std::string print(const Program& program, const Instr& instr) {
   if (instr.isMarker()) return marker(program, instr);
   std::string out(instrName(instr));
   std::string_view separator = " ";
@@ -58,7 +58,7 @@ std::string printInstr(const Program& program, const Instr& instr) {
   return out;
 }
 
-std::string printProgram(const Program& program, BlobStore* blobs) {
+std::string print(const Program& program, BlobStore* blobs) {
   std::string out = "declare {\n";
   ConstantText constants(blobs);
   for (const Region& region : program.regions)
@@ -69,7 +69,7 @@ std::string printProgram(const Program& program, BlobStore* blobs) {
   if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
   out += " {\n";
   for (const Instr& instr : program.instrs) {
-    out += "  " + printInstr(program, instr);
+    out += "  " + print(program, instr);
     // An instruction is named after its first operand's region unless it says otherwise.
     if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
       out += " from " + printString(instr.origin);

@@ -61,10 +61,15 @@ Extent Program::extent(RegionId id) const {
 std::vector<Extent> Program::extents() const {
   std::vector<Extent> all(regions.size());
   for (size_t i = 0; i < regions.size(); ++i) {
+    const auto id = static_cast<RegionId>(i);
     const auto* view = regions[i].as<ViewOf>();
-    all[i] = view == nullptr ? Extent{static_cast<RegionId>(i), 0, 0} : all[static_cast<size_t>(view->base)];
-    if (view != nullptr) all[i].begin += view->offset;
-    all[i].end = all[i].begin + regions[i].type.bytes();
+    if (view == nullptr || view->base >= id) {
+      all[i] = extent(id);
+      continue;
+    }
+    const Extent& base = all[static_cast<size_t>(view->base)];
+    const int64_t begin = base.begin + view->offset;
+    all[i] = {base.root, begin, begin + regions[i].type.bytes()};
   }
   return all;
 }
@@ -104,6 +109,17 @@ int64_t Program::constantBytes() const {
 
 int64_t Program::declaredBytes() const {
   return sumBytes(*this, [](const Region& region) { return region.declared(); });
+}
+
+bool mayOverwrite(const Program& program, const Instr& instr, size_t input) {
+  if (instr.kind != Instr::Kind::Compute || !instr.attrs.op().inPlace) return false;
+  const Type& result = program[instr.results()[0].region].type;
+  const std::span<const Operand> inputs = instr.inputs();
+  const auto fits = [&](size_t i) { return inputs[i].region != kNoRegion && program[inputs[i].region].type == result; };
+  if (instr.attrs.op().kind == OpKind::Elementwise) return fits(input);
+  for (size_t i = 0; i < input; ++i)
+    if (fits(i)) return false;
+  return fits(input);
 }
 
 namespace {

@@ -13,7 +13,7 @@
 
 namespace aglow {
 
-// A region's index in its program. Views stand behind their bases.
+// A region's index in its program. Views stand behind their bases once lifetimes are marked.
 using RegionId = int32_t;
 inline constexpr RegionId kNoRegion = -1;
 
@@ -43,7 +43,7 @@ struct Allocated {
   static constexpr int64_t kUnplaced = -1;
   int64_t offset = kUnplaced;
 };
-// Bytes of another region that stands before this one, from an offset on.
+// Bytes of another region, from an offset on.
 struct ViewOf {
   RegionId base = kNoRegion;
   int64_t offset = 0;
@@ -136,6 +136,10 @@ public:
   int64_t constantBytes() const;
   int64_t declaredBytes() const;
 };
+
+// Whether the record lets the first result be written over one of the inputs, as far as types tell: any of the
+// result's type for elementwise operators, the first such for others.
+bool mayOverwrite(const Program& program, const Instr& instr, size_t input);
 
 // Same regions under the same names, same instructions, same placement; the regions' numbers do not matter.
 bool operator==(const Program& a, const Program& b);

@@ -11,9 +11,9 @@
 namespace aglow {
 
 // Large constants go into the store; without one they are only named.
-std::string printProgram(const Program& program, BlobStore* blobs = nullptr);
+std::string print(const Program& program, BlobStore* blobs = nullptr);
 // One instruction, without its origin: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
-std::string printInstr(const Program& program, const Instr& instr);
+std::string print(const Program& program, const Instr& instr);
 
 // BadText with line and column for what breaks the grammar; whether the program makes sense is the verifier's matter.
 Result<Program> parseProgram(std::string_view text, const BlobStore* blobs = nullptr);

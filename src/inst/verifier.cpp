@@ -50,8 +50,7 @@ public:
     for (size_t i = 0; i < program_.instrs.size(); ++i) {
       Status status = checkInstr(program_.instrs[i]);
       if (!status.ok())
-        return std::move(status).error().at(
-            fmt::format("instruction {}: {}", i, printInstr(program_, program_.instrs[i])));
+        return std::move(status).error().at(fmt::format("instruction {}: {}", i, print(program_, program_.instrs[i])));
     }
     return checkEnd();
   }
@@ -232,9 +231,9 @@ private:
         if (i == j || operands[j].region == kNoRegion) continue;
         const Extent &mine = extent(operands[i].region), &other = extent(operands[j].region);
         if (!mine.overlaps(other)) continue;
-        const bool same = mine == other && at(operands[i].region).type == at(operands[j].region).type;
-        if (operands[i].access != Access::InOut || operands[j].access != Access::In || !same ||
-            !instr.attrs.op().inPlace)
+        const size_t results = instr.results().size();
+        if (i != 0 || operands[i].access != Access::InOut || operands[j].access != Access::In || mine != other ||
+            !mayOverwrite(program_, instr, j - results))
           return bad(fmt::format("{} overlaps {}", name(operands[i].region), name(operands[j].region)));
         inPlace = true;
       }
@@ -260,11 +259,9 @@ private:
 
   Status checkPredicate(const Instr& instr) const {
     if (instr.predicate == kNoRegion) return {};
-    const Type &type = at(instr.predicate).type, &result = at(instr.operands[0].region).type;
-    const bool perRow = type.rank() == 1 && result.rank() > 0 && type.dim(0) == result.dim(0);
-    if (type.kind() == ElemKind::Bool && (type.elements() == 1 || perRow)) return {};
-    return bad(
-        fmt::format("the predicate is {}, expected one bool, or one for each row of {}", type.text(), result.text()));
+    const Type& type = at(instr.predicate).type;
+    if (type.kind() == ElemKind::Bool && type.rank() <= 1) return {};
+    return bad(fmt::format("the predicate is {}, expected bool[] or bool[n]", type.text()));
   }
 
   // Reads before writes, so that an operand's old bytes are what is read.

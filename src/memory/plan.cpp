@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "memory/passes.h"
 #include "memory/place.h"
 
 namespace aglow {
@@ -10,6 +11,11 @@ namespace aglow {
 namespace {
 
 constexpr MemoryPass kPasses[] = {
+    {"moves", "turns slices, transposes and concatenations that are whole stretches into copies", movesToCopies},
+    {"copies", "removes copies: values are computed where they go, or read where they are", removeCopies},
+    {"share", "lets results overwrite operands that nobody needs afterwards", shareInPlace},
+    {"dead-stores", "removes instructions whose results nobody reads", removeDeadStores},
+    {"lifetimes", "allocates as late and gives back as early as can be", tightenLifetimes},
     {"place", "gives every buffer its offset in one arena", placeArena, true},
 };
 

@@ -42,8 +42,8 @@ TEST(InstText, PrintsWhatItParsed) {
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_TRUE(verify(*program).ok()) << verify(*program).error().text();
   // What is named after its first operand needs no origin; copies here have none either.
-  EXPECT_EQ(printProgram(*program), text);
-  const auto again = parseProgram(printProgram(*program));
+  EXPECT_EQ(print(*program), text);
+  const auto again = parseProgram(print(*program));
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(*again == *program);
 }
@@ -65,13 +65,13 @@ TEST(InstText, RoundTripsGeneratedPrograms) {
     if (placed) ASSERT_TRUE(placeArena(*program).ok());
     ASSERT_TRUE(verify(*program).ok()) << verify(*program).error().text();
     BlobStore blobs;
-    const std::string text = printProgram(*program, &blobs);
+    const std::string text = print(*program, &blobs);
     EXPECT_THAT(text, HasSubstr("Conv @out %conv, @in %\"an \\xff image\", @in %w"));
     EXPECT_THAT(text, HasSubstr("= blob 0x"));
     const auto again = parseProgram(text, &blobs);
     ASSERT_TRUE(again.ok()) << again.error().text() << text;
     EXPECT_TRUE(*again == *program) << text;
-    EXPECT_EQ(printProgram(*again, &blobs), text);
+    EXPECT_EQ(print(*again, &blobs), text);
   }
 }
 
@@ -82,7 +82,7 @@ TEST(InstText, KeepsAbsentOperandsInTheirPlace) {
   const auto program = parseProgram(text);
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_EQ(program->instrs[0].operands[2].region, kNoRegion);
-  EXPECT_EQ(printProgram(*program), text);
+  EXPECT_EQ(print(*program), text);
 }
 
 struct BadCase {

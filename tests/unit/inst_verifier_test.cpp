@@ -78,6 +78,10 @@ TEST(Verifier, RefusesWhatIsWrong) {
       {"%a = alloc f32[2,2] %v = tensorview %x at 0 : f32[2,2] copy @out %a, @in %v MatMul @inout %a, @in %a, @in %v "
        "dealloc %a",
        "overlaps"},
+      // What is scattered cannot be what it is scattered into.
+      {"%i = alloc i32[4] Cast @out %i, @in %x {to = i32} copy @out %y, @in %x Scatter @inout %y, @in %y, @in %i, @in "
+       "%y dealloc %i",
+       "overlaps"},
       {"Relu @out %y, @in %x if %w", "the predicate is f32[4]"},
       {"copy.start @out %y, @in %x token 1", "never waited for"},
       {"copy.wait @out %y, @in %x token 1", "no copy with token 1"},

@@ -1,0 +1,166 @@
+// Execution, one instruction after the other. Inputs and constants are read where they lie; results are computed in the
+// arena, or straight in the output's tensor.
+#include "backends/interpreter/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "kernels/reference.h"
+#include "support/quote.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define AGLOW_CLANG_ASAN
+#endif
+#endif
+
+namespace aglow {
+
+namespace {
+
+constexpr int kPoison = 0xFF;
+
+Error outOfMemory(int64_t bytes) {
+  return {.code = Code::OutOfMemory, .message = fmt::format("{} bytes cannot be allocated", bytes)};
+}
+
+}  // namespace
+
+bool InterpreterOptions::poisonByDefault() {
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(AGLOW_CLANG_ASAN)
+  return true;
+#else
+  return false;
+#endif
+}
+
+InterpreterExecutable::InterpreterExecutable(Program program, const InterpreterOptions& options)
+    : program_(std::move(program)),
+      options_(options),
+      inputs_(bindingsOf(program_, program_.inputs())),
+      outputs_(bindingsOf(program_, program_.outputs())),
+      extents_(program_.extents()),
+      arena_(Type(ElemKind::UInt8, Shape{program_.arenaBytes})),
+      owned_(program_.regions.size()),
+      bases_(program_.regions.size()) {
+  for (size_t i = 0; i < program_.regions.size(); ++i) {
+    const Region& region = program_.regions[i];
+    if (const auto* allocated = region.as<Allocated>()) {
+      bases_[i] = arena_.mutableData() + allocated->offset;
+    } else if (region.declared() && region.as<PlaceholderInit>() == nullptr) {
+      owned_[i] = initialValue(region);
+      bases_[i] = owned_[i].ref().data;
+    }
+  }
+}
+
+Result<InterpreterExecutable> InterpreterExecutable::create(Program program, const InterpreterOptions& options) {
+  AGLOW_CHECK(program.placed(), "the interpreter runs placed programs");
+  AGLOW_OK(checkMemory(program, options));
+  const int64_t bytes = program.arenaBytes;
+  try {
+    return InterpreterExecutable(std::move(program), options);
+  } catch (const std::bad_alloc&) {
+    return outOfMemory(bytes);
+  }
+}
+
+std::vector<Tensor> InterpreterExecutable::bind(std::span<const Tensor> inputs) {
+  std::vector<Tensor> results;
+  size_t next = 0;
+  for (size_t i = 0; i < program_.regions.size(); ++i) {
+    const auto* placeholder = program_.regions[i].as<PlaceholderInit>();
+    if (placeholder == nullptr) continue;
+    if (!writes(placeholder->access)) {
+      bases_[i] = inputs[next++].ref().data;
+      continue;
+    }
+    Tensor& result = results.emplace_back(program_.regions[i].type);
+    bases_[i] = result.mutableData();
+    if (reads(placeholder->access))
+      std::memcpy(bases_[i], inputs[next++].data(), static_cast<size_t>(result.bytes()));
+    else if (options_.poison)
+      std::memset(bases_[i], kPoison, static_cast<size_t>(result.bytes()));
+  }
+  return results;
+}
+
+Result<std::vector<Tensor>> InterpreterExecutable::run(std::span<const Tensor> inputs) {
+  AGLOW_OK(checkBound(inputs_, inputs));
+  try {
+    std::vector<Tensor> results = bind(inputs);
+    if (options_.poison) std::memset(arena_.mutableData(), kPoison, static_cast<size_t>(arena_.bytes()));
+    for (const Instr& instr : program_.instrs) {
+      Status status = execute(instr);
+      if (!status.ok())
+        return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
+    }
+    return results;
+  } catch (const std::bad_alloc&) {
+    return outOfMemory(program_.declaredBytes());
+  }
+}
+
+TensorRef InterpreterExecutable::ref(RegionId id) const {
+  if (id == kNoRegion) return {};
+  const Extent& extent = extents_[static_cast<size_t>(id)];
+  return {&program_[id].type, bases_[static_cast<size_t>(extent.root)] + extent.begin};
+}
+
+bool InterpreterExecutable::skipped(const Instr& instr) const {
+  if (instr.predicate == kNoRegion) return false;
+  const TensorRef predicate = ref(instr.predicate);
+  const auto* rows = predicate.as<uint8_t>();
+  return std::all_of(rows, rows + predicate.type->elements(), [](uint8_t row) { return row == 0; });
+}
+
+void InterpreterExecutable::fillPoison(RegionId id) {
+  std::memset(ref(id).data, kPoison, static_cast<size_t>(program_[id].type.bytes()));
+}
+
+Status InterpreterExecutable::execute(const Instr& instr) {
+  switch (instr.kind) {
+    case Instr::Kind::Alloc:
+    case Instr::Kind::Dealloc:
+      if (options_.poison) fillPoison(instr.operands[0].region);
+      return {};
+    case Instr::Kind::TensorView:
+    case Instr::Kind::CopyWait:
+      return {};
+    case Instr::Kind::Copy:
+    case Instr::Kind::CopyStart:
+      if (!skipped(instr)) {
+        const TensorRef to = ref(instr.operands[0].region);
+        std::memmove(to.data, ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
+      }
+      return {};
+    case Instr::Kind::Compute:
+      break;
+  }
+  return skipped(instr) ? Status() : compute(instr);
+}
+
+Status InterpreterExecutable::compute(const Instr& instr) {
+  in_.clear();
+  out_.clear();
+  for (const Operand& operand : instr.inputs()) in_.push_back(ref(operand.region));
+  for (const Operand& operand : instr.results()) out_.push_back(ref(operand.region));
+  return runReference({.attrs = instr.attrs, .in = in_, .out = out_});
+}
+
+Decision Interpreter::supports(const Node& node) const {
+  if (node.def().kind != OpKind::Composite) return Decision::yes();
+  return Decision::no(fmt::format("{} is composed of others", node.def().name));
+}
+
+Result<std::unique_ptr<Executable>> Interpreter::compile(Program program, const BackendOptions& options) const {
+  InterpreterOptions interpreterOptions;
+  interpreterOptions.memoryLimit = options.memoryLimit;
+  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(program), interpreterOptions));
+  return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
+}
+
+}  // namespace aglow

@@ -1,0 +1,210 @@
+// Merging of buffers. Two regions may share bytes when what the one holds is no longer, or not yet, needed while the
+// other one holds something else; the questions below ask that of the instructions between.
+#include "memory/buffers.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "support/sizes.h"
+
+namespace aglow {
+
+namespace {
+
+// A question that would look at more touches is answered "touched": passes stay near linear.
+constexpr size_t kMostTouches = 4096;
+
+constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
+
+}  // namespace
+
+Buffers::Buffers(Program& program) : program_(program), live_(static_cast<int32_t>(program.instrs.size())) {
+  std::erase_if(program_.instrs, [](const Instr& instr) { return instr.isMarker(); });
+  original_ = program_.extents();
+  roots_.resize(program_.regions.size());
+  for (int32_t at = 0; at < static_cast<int32_t>(program_.instrs.size()); ++at) {
+    const Instr& instr = program_.instrs[static_cast<size_t>(at)];
+    const auto note = [&](RegionId id, bool read, bool write) {
+      if (id == kNoRegion) return;
+      const Extent& bytes = original_[static_cast<size_t>(id)];
+      if (read) root(bytes.root).reads.push_back({at, bytes.begin, bytes.end});
+      if (write) root(bytes.root).writes.push_back({at, bytes.begin, bytes.end});
+    };
+    for (const Operand& operand : instr.operands) note(operand.region, reads(operand.access), writes(operand.access));
+    note(instr.predicate, true, false);
+  }
+  const std::vector<Lifetime> lifetimes = lifetimesOf(program_);
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    roots_[i].life = lifetimes[i];
+    if (program_.regions[i].as<Allocated>() == nullptr || lifetimes[i].first < 0) continue;
+    roots_[i].bytes = alignUp(program_.regions[i].type.bytes(), Program::kAlignment);
+    live_.add(lifetimes[i].first, lifetimes[i].last, roots_[i].bytes);
+  }
+}
+
+Extent Buffers::extent(RegionId id) const {
+  Extent bytes = original_[static_cast<size_t>(id)];
+  RegionId top = bytes.root;
+  int64_t offset = 0;
+  while (root(top).parent != kNoRegion) {
+    offset += root(top).offset;
+    top = root(top).parent;
+  }
+  // The path is shortened, so that long chains of merges are walked once.
+  int64_t rest = offset;
+  for (RegionId at = bytes.root; root(at).parent != kNoRegion && root(at).parent != top;) {
+    Root& step = roots_[static_cast<size_t>(at)];
+    const RegionId next = step.parent;
+    const int64_t own = step.offset;
+    step.parent = top;
+    step.offset = rest;
+    rest -= own;
+    at = next;
+  }
+  return {top, bytes.begin + offset, bytes.end + offset};
+}
+
+bool Buffers::ownsAll(RegionId id) const {
+  const Extent bytes = extent(id);
+  const Region& owner = program_[bytes.root];
+  return owner.as<Allocated>() != nullptr && bytes.begin == 0 && bytes.end == owner.type.bytes();
+}
+
+bool Buffers::touched(const std::vector<Touch>& touches, const Extent& bytes, int32_t from, int32_t to) {
+  const auto begin = std::lower_bound(touches.begin(), touches.end(), from,
+                                      [](const Touch& touch, int32_t at) { return touch.at < at; });
+  size_t seen = 0;
+  for (auto it = begin; it != touches.end() && it->at <= to; ++it)
+    if ((it->begin < bytes.end && bytes.begin < it->end) || ++seen == kMostTouches) return true;
+  return false;
+}
+
+bool Buffers::overwritable(const Instr& instr, RegionId result, const Extent& bytes) const {
+  if (instr.results()[0].region != result) return false;
+  const std::span<const Operand> inputs = instr.inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].region == kNoRegion || !extent(inputs[i].region).overlaps(bytes)) continue;
+    if (extent(inputs[i].region) != bytes || !mayOverwrite(program_, instr, i)) return false;
+  }
+  return instr.predicate == kNoRegion || !extent(instr.predicate).overlaps(bytes);
+}
+
+bool Buffers::moveInto(int32_t at, RegionId target, RegionId source) {
+  if (!ownsAll(source)) return false;
+  const Extent to = extent(target), from = extent(source);
+  if (to.root == from.root || to.end - to.begin != from.end - from.begin) return false;
+  const Instr& instr = program_.instrs[static_cast<size_t>(at)];
+  const Root &mine = root(from.root), &other = root(to.root);
+  if (instr.kind == Instr::Kind::Copy) {
+    // Both hold the same from here on, as long as nobody writes to either.
+    if (touched(mine.writes, from, at + 1, kEnd) || touched(other.writes, to, at + 1, mine.life.last)) return false;
+  } else if (mine.life.last > at || !overwritable(instr, target, from)) {
+    return false;
+  }
+  // Until here the target's bytes are free, but the first instruction may read them while it writes over them.
+  const int32_t first = mine.life.first;
+  if (touched(other.writes, to, first, at - 1) || touched(other.reads, to, first + 1, at)) return false;
+  if (touched(other.reads, to, first, first)) {
+    const Instr& producer = program_.instrs[static_cast<size_t>(first)];
+    if (first == at || producer.kind != Instr::Kind::Compute) return false;
+    const RegionId result = producer.results()[0].region;
+    if (extent(result) != from || !overwritable(producer, result, to)) return false;
+  }
+  return merge(from.root, to);
+}
+
+bool Buffers::readInstead(int32_t at, RegionId target, RegionId source) {
+  if (!ownsAll(target)) return false;
+  const Extent to = extent(target), from = extent(source);
+  if (to.root == from.root || to.end - to.begin != from.end - from.begin) return false;
+  const Root& mine = root(to.root);
+  if (mine.writes.size() != 1 || mine.life.first != at) return false;
+  if (touched(root(from.root).writes, from, at + 1, mine.life.last)) return false;
+  return merge(to.root, from);
+}
+
+bool Buffers::merge(RegionId from, const Extent& into) {
+  Root &gone = root(from), &kept = root(into.root);
+  const int64_t before = live_.peak();
+  Lifetime life = kept.life;
+  const auto change = [&](int64_t sign) {
+    live_.add(gone.life.first, gone.life.last, -sign * gone.bytes);
+    live_.add(kept.life.first, kept.life.last, -sign * kept.bytes);
+    live_.add(life.first, life.last, sign * kept.bytes);
+  };
+  if (life.first >= 0) life = {std::min(life.first, gone.life.first), std::max(life.last, gone.life.last)};
+  change(1);
+  if (live_.peak() > before) {
+    change(-1);
+    return false;
+  }
+  const auto join = [&](std::vector<Touch>& a, std::vector<Touch>& b) {
+    if (into.begin != 0)
+      for (Touch& touch : b) touch = {touch.at, touch.begin + into.begin, touch.end + into.begin};
+    if (a.size() < b.size()) a.swap(b);
+    const auto earlier = [](const Touch& x, const Touch& y) { return x.at < y.at; };
+    // Mostly one life follows the other.
+    if (a.empty() || b.empty() || !earlier(b.front(), a.back())) {
+      a.insert(a.end(), b.begin(), b.end());
+    } else {
+      std::vector<Touch> both(a.size() + b.size());
+      std::merge(a.begin(), a.end(), b.begin(), b.end(), both.begin(), earlier);
+      a = std::move(both);
+    }
+    b = {};
+  };
+  join(kept.reads, gone.reads);
+  join(kept.writes, gone.writes);
+  kept.life = life;
+  gone.parent = into.root;
+  gone.offset = into.begin;
+  changed_ = true;
+  return true;
+}
+
+void Buffers::tidy(Instr& instr) {
+  if (instr.kind != Instr::Kind::Compute) return;
+  for (size_t i = 0; i < instr.results().size(); ++i)
+    for (const Operand& input : instr.inputs())
+      if (input.region == instr.operands[i].region) instr.operands[i].access = Access::InOut;
+}
+
+bool Buffers::commit() {
+  // Regions that come to be the same bytes under the same type become one, the owner of the bytes if it is among them.
+  std::map<std::tuple<RegionId, int64_t, int64_t>, std::vector<RegionId>> sameBytes;
+  std::vector<RegionId> substitute(program_.regions.size());
+  const auto replaceBy = [&](RegionId id) {
+    const Extent bytes = extent(id);
+    std::vector<RegionId>& group = sameBytes[{bytes.root, bytes.begin, bytes.end}];
+    for (const RegionId other : group)
+      if (program_[other].type == program_[id].type) return other;
+    group.push_back(id);
+    return id;
+  };
+  for (const bool owners : {true, false})
+    for (size_t i = 0; i < substitute.size(); ++i) {
+      const auto id = static_cast<RegionId>(i);
+      if ((extent(id).root == id) == owners) substitute[i] = replaceBy(id);
+    }
+  const auto substituted = [&](RegionId id) { return id == kNoRegion ? id : substitute[static_cast<size_t>(id)]; };
+
+  std::erase_if(program_.instrs, [&](const Instr& instr) {
+    return instr.kind == Instr::Kind::Copy && extent(instr.operands[0].region) == extent(instr.operands[1].region);
+  });
+  for (Instr& instr : program_.instrs) {
+    for (Operand& operand : instr.operands) operand.region = substituted(operand.region);
+    instr.predicate = substituted(instr.predicate);
+    tidy(instr);
+  }
+  for (size_t i = 0; i < substitute.size(); ++i) {
+    const auto id = static_cast<RegionId>(i);
+    const Extent bytes = extent(id);
+    if (bytes.root != id) program_[id].source = ViewOf{bytes.root, bytes.begin};
+  }
+  markLifetimes(program_);
+  return changed_;
+}
+
+}  // namespace aglow
