@@ -1,7 +1,8 @@
 #include "optimize/building.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "ops/all_ops.h"
 
 namespace aglow {
 
@@ -53,6 +54,20 @@ Tensor knownTensor(Value v) {
   if (!v || v.node->op() != Op::Splat || v.type().bytes() > kSmall) return {};
   return Tensor::fromDoubles(
       v.type(), std::vector<double>(static_cast<size_t>(v.type().elements()), v.node->attrs().real("value")));
+}
+
+OpSet unaryOps() {
+  OpSet set = pattern::opSet({Op::Cast});
+  for (size_t i = 0; i < allOps().size(); ++i) {
+    const OpDef& def = *allOps()[i];
+    if (def.kind == OpKind::Elementwise && def.in.size() == 1) set.set(i);
+  }
+  return set.reset(static_cast<size_t>(Op::Expand));
+}
+
+bool readOnlyBy(Value v, const Node& node) {
+  const std::vector<Use>& uses = v.node->uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return use.user == &node; });
 }
 
 }  // namespace aglow

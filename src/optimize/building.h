@@ -32,6 +32,13 @@ std::optional<Shape> commonShape(const Node& node, int slot, const Shape& shape)
 // The value of a Constant, or of a Splat of few bytes; otherwise an empty tensor.
 Tensor knownTensor(Value v);
 
+// Elementwise operators with one operand, and casts: what moves freely through changes of layout.
+OpSet unaryOps();
+// Whether all readers of a value are this node.
+bool readOnlyBy(Value v, const Node& node);
+// Whether scales belong to an axis: such types do not follow every change of layout.
+inline bool hasScaledAxis(Value v) { return v.type().quant().axis >= 0; }
+
 // Kinds on which sums and products may be reordered up to rounding.
 inline bool isRealKind(ElemKind kind) {
   return kind == ElemKind::Float32 || kind == ElemKind::Float64 || kind == ElemKind::Float16 ||

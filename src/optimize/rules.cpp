@@ -10,14 +10,27 @@ std::vector<Rule> joined(std::initializer_list<std::vector<Rule>> tables) {
 }
 
 const std::vector<RuleTheme>& ruleThemes() {
+  using Stage = RuleTheme::Stage;
   static const std::vector<RuleTheme> themes = {
-      {"Constants", "constant_rules.cpp", constantRules()},
-      {"Arithmetic", "arithmetic_rules.cpp", arithmeticRules()},
-      {"Gathering of constants", "gathering_rules.cpp", gatheringRules()},
-      {"Clamps", "clamp_rules.cpp", clampRules()},
-      {"Logic", "logic_rules.cpp", logicRules()},
+      {"Constants", "constant_rules.cpp", Stage::Simplify, constantRules()},
+      {"Arithmetic", "arithmetic_rules.cpp", Stage::Simplify, arithmeticRules()},
+      {"Gathering of constants", "gathering_rules.cpp", Stage::Simplify, gatheringRules()},
+      {"Clamps", "clamp_rules.cpp", Stage::Simplify, clampRules()},
+      {"Logic", "logic_rules.cpp", Stage::Simplify, logicRules()},
+      {"Transposes", "transpose_rules.cpp", Stage::Simplify, transposeRules()},
+      {"Reshapes, expansions and casts", "view_rules.cpp", Stage::Simplify, viewRules()},
+      {"Slices and concatenations", "slice_rules.cpp", Stage::Simplify, sliceRules()},
+      {"Padding", "pad_rules.cpp", Stage::Simplify, padRules()},
+      {"Reductions", "reduce_rules.cpp", Stage::Simplify, reduceRules()},
   };
   return themes;
+}
+
+std::vector<Rule> rulesOf(RuleTheme::Stage stage) {
+  std::vector<Rule> rules;
+  for (const RuleTheme& theme : ruleThemes())
+    if (theme.stage == stage) rules.insert(rules.end(), theme.rules.begin(), theme.rules.end());
+  return rules;
 }
 
 }  // namespace aglow

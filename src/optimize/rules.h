@@ -15,15 +15,29 @@ std::vector<Rule> gatheringRules();
 std::vector<Rule> clampRules();
 // Truth values, comparisons and choices.
 std::vector<Rule> logicRules();
+// Transposes: merged, and moved down until they meet.
+std::vector<Rule> transposeRules();
+// Reshapes, expansions and casts.
+std::vector<Rule> viewRules();
+// Slices, concatenations and lookups at known places.
+std::vector<Rule> sliceRules();
+// Padding, merged and taken over by windows.
+std::vector<Rule> padRules();
+// Reductions.
+std::vector<Rule> reduceRules();
 
 // A theme's table, with the file that holds it.
 struct RuleTheme {
+  // Rules that make composites of their parts stay out of the way of lowering.
+  enum class Stage : uint8_t { Simplify, Compose };
   std::string_view name;
   std::string_view file;
+  Stage stage;
   std::vector<Rule> rules;
 };
 // All themes, in the order in which their rules are tried.
 const std::vector<RuleTheme>& ruleThemes();
+std::vector<Rule> rulesOf(RuleTheme::Stage stage);
 
 // Tables one behind the other.
 std::vector<Rule> joined(std::initializer_list<std::vector<Rule>> tables);

@@ -50,6 +50,18 @@ Value number(Rng& rng, Builder& b, double value, const Shape& shape, ElemKind ki
   return b.constant(Tensor::fromDoubles(type, std::vector<double>(static_cast<size_t>(chosen.elements()), value)));
 }
 
+Value slice(Rng& rng, Builder& b, Value x) {
+  std::vector<int64_t> starts, sizes, steps;
+  for (const int64_t extent : x.shape().dims()) {
+    const int64_t first = rng.between(0, extent - 1), last = rng.between(0, extent - 1);
+    const int64_t step = first <= last ? rng.between(1, 2) : -rng.between(1, 2);
+    starts.push_back(first);
+    steps.push_back(step);
+    sizes.push_back((last - first) / step + 1);
+  }
+  return b.slice(x, {.starts = starts, .sizes = sizes, .steps = steps});
+}
+
 Value apply(Builder& b, Op op, std::vector<Value> operands) {
   return b.make(std::move(operands), Attrs(opDef(op)))->result();
 }

@@ -28,6 +28,9 @@ Value withNumber(Rng& rng, Builder& b, Op op, double value, ElemKind kind);
 // An input of some shape.
 Value anyInput(Rng& rng, Builder& b, ElemKind kind = ElemKind::Float32);
 
+// Some elements of x, with steps of either sign.
+Value slice(Rng& rng, Builder& b, Value x);
+
 // Both orders of the operands of a commutative operator.
 Value either(Rng& rng, Builder& b, Op op, Value x, Value y);
 Value apply(Builder& b, Op op, std::vector<Value> operands);

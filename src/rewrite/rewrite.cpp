@@ -23,8 +23,7 @@ double Match::number(int capture) const {
   return *value;
 }
 
-RuleSet::RuleSet(std::initializer_list<std::vector<Rule>> themes) : byRoot_(allOps().size()) {
-  for (const std::vector<Rule>& theme : themes) rules_.insert(rules_.end(), theme.begin(), theme.end());
+RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)), byRoot_(allOps().size()) {
   for (const Rule& rule : rules_) {
     AGLOW_CHECK(rule.pattern.kind == Pattern::Kind::Node, "rule " + std::string(rule.name) + " has no root operator");
     for (size_t op = 0; op < byRoot_.size(); ++op)

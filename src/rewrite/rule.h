@@ -54,8 +54,7 @@ struct Rule {
 // Rules in the order in which they are tried, found by the operator of their root.
 class RuleSet {
 public:
-  RuleSet() = default;
-  RuleSet(std::initializer_list<std::vector<Rule>> themes);
+  explicit RuleSet(std::vector<Rule> rules);
 
   const std::vector<Rule>& rules() const { return rules_; }
   const std::vector<const Rule*>& at(Op op) const { return byRoot_[static_cast<size_t>(op)]; }

@@ -6,6 +6,9 @@
 #include "optimize/rules.h"
 
 namespace aglow {
+
+void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }  // NOLINT: named by GoogleTest
+
 namespace {
 
 using namespace testing_support;  // NOLINT

@@ -1,0 +1,238 @@
+// Reshapes, expansions and casts: merged, moved below what works on single elements, and dropped where broadcasting
+// does their work.
+#include <algorithm>
+
+#include "ops/all_ops.h"
+#include "optimize/building.h"
+#include "optimize/rules.h"
+#include "optimize/sampling.h"
+
+namespace aglow {
+
+using namespace pattern;  // NOLINT: the rules' own language
+
+namespace {
+
+Values keep0(const Match& m, Builder&) { return {m[0]}; }
+const Ints& dimsOf(Value v) { return v.shape().dims(); }
+
+// The operands of an elementwise node before they were reshaped alike; empty when they were not.
+std::vector<Value> beforeReshape(const Node& node) {
+  std::vector<Value> inputs = node.inputs();
+  const Value* first = nullptr;
+  for (Value& v : inputs) {
+    if (v.node->op() == Op::Reshape && !v.node->predicate() && v.shape() == node.type().shape() &&
+        readOnlyBy(v, node)) {
+      v = v.node->input(0);
+      if (first != nullptr && first->shape() != v.shape()) return {};
+      first = &v;
+    } else if (v.rank() != 0) {
+      return {};
+    }
+  }
+  return first == nullptr || hasScaledAxis(*first) ? std::vector<Value>{} : inputs;
+}
+
+// The first operand that is an Expand, or a Reshape that only adds leading ones, without which the node gives the same.
+int redundantOperand(const Node& node) {
+  for (int i = 0; i < node.inputCount(); ++i) {
+    const Value v = node.input(i);
+    if ((v.node->op() != Op::Expand && v.node->op() != Op::Reshape) || v.node->predicate()) continue;
+    const Value x = v.node->input(0);
+    if (!stretchesTo(x.shape(), v.shape()) || x.type().elements() > v.type().elements()) continue;
+    if (commonShape(node, i, x.shape()) == node.type().shape()) return i;
+  }
+  return -1;
+}
+
+// Whether every value of a kind is one of another kind.
+bool isLossless(ElemKind from, ElemKind to) {
+  if (from == to || from == ElemKind::Bool) return true;
+  const ElemInfo &f = elemInfo(from), &t = elemInfo(to);
+  if (isInteger(from) && isInteger(to)) {
+    if (isSigned(from) && isUnsigned(to)) return false;
+    return t.bits > f.bits || (t.bits == f.bits && f.cls == t.cls);
+  }
+  // Bits of the significand; kinds of 8 bits and less fit into those below in value and range.
+  const int precision = to == ElemKind::Float64    ? 53
+                        : to == ElemKind::Float32  ? 24
+                        : to == ElemKind::Float16  ? 11
+                        : to == ElemKind::BFloat16 ? 8
+                                                   : 0;
+  if (isInteger(from)) return f.bits <= precision;
+  if (!isFloat(from) || !isFloat(to)) return false;
+  if (to == ElemKind::Float64) return true;
+  return to == ElemKind::Float32 && from != ElemKind::Float64;
+}
+
+// Whether converting in one step is converting in two. The first step must lose nothing; and integers that pass as
+// floats saturate where integers would wrap, so those must fit at the end as well.
+bool isOneCast(ElemKind from, ElemKind through, ElemKind to) {
+  if (!isLossless(from, through)) return false;
+  return !(isInteger(from) && isFloat(through) && isInteger(to)) || isLossless(from, to);
+}
+
+std::vector<Rule> reshapes() {
+  return {
+      {.name = "reshape-nothing",
+       .doc = "A reshape to the same shape.",
+       .pattern = op(Op::Reshape, {any(0)}),
+       .condition = [](const Match& m) { return m[0].type() == m.result().type(); },
+       .build = keep0,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));
+         return b.reshape(x, {.shape = dimsOf(x)});
+       }},
+      {.name = "reshape-reshape",
+       .doc = "Two reshapes are one.",
+       .pattern = op(Op::Reshape, {op(Op::Reshape, {any(0)})}),
+       .condition = [](const Match& m) { return !hasScaledAxis(m[0]); },
+       .build = [](const Match& m, Builder& b) -> Values { return {b.reshaped(m[0], dimsOf(m.result()))}; },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));
+         return b.reshape(b.reshape(x, {.shape = {x.type().elements(), 1}}), {.shape = {1, x.type().elements()}});
+       }},
+      {.name = "sink-reshape-unary",
+       .doc = "A reshape moves below functions of single elements.",
+       .pattern = op(unaryOps(), {op(Op::Reshape, {any(0)}).once()}),
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {b.reshape(like(b, m.root(), {m[0]}), {.shape = dimsOf(m.result())})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b);
+         const Value y = b.reshape(x, {.shape = {x.type().elements(), 1}});
+         return rng.flip() ? b.cast(y, {.to = ElemKind::Int32}) : b.elu(y, {.alpha = 0.5});
+       }},
+      {.name = "sink-reshape-elementwise",
+       .doc = "Reshapes from one shape, with scalars, move below an elementwise operator.",
+       .pattern = op(opsOf(OpKind::Elementwise)),
+       .condition =
+           [](const Match& m) {
+             return m.root().inputCount() > 1 && m.root().op() != Op::Expand && !beforeReshape(m.root()).empty();
+           },
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {b.reshape(like(b, m.root(), beforeReshape(m.root())), {.shape = dimsOf(m.result())})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b), y = sampling::input(b, x.shape());
+         const Ints flat{x.type().elements(), 1};
+         const Value left = b.reshape(x, {.shape = flat}), right = b.reshape(y, {.shape = flat});
+         return rng.flip() ? b.clip(left, sampling::input(b, {}), right) : b.div(left, b.scalarLike(x, 3));
+       }},
+      {.name = "drop-operand-view",
+       .doc = "An operand that broadcasting stretches anyway needs no expansion and no leading ones.",
+       .pattern = op(opsOf(OpKind::Elementwise)),
+       .condition = [](const Match& m) { return m.root().op() != Op::Expand && redundantOperand(m.root()) >= 0; },
+       .build = [](const Match& m, Builder& b) -> Values {
+         std::vector<Value> inputs = m.root().inputs();
+         Value& v = inputs[static_cast<size_t>(redundantOperand(m.root()))];
+         v = v.node->input(0);
+         return {like(b, m.root(), inputs)};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::input(b, sampling::shape(rng, 2, 3));
+         const Value y = sampling::input(b, sampling::broadcastable(rng, x.shape()));
+         if (rng.flip()) return sampling::either(rng, b, Op::Add, x, b.expand(y, {.shape = dimsOf(x)}));
+         Ints ones(static_cast<size_t>(x.rank() - y.rank()), 1);
+         ones.insert(ones.end(), dimsOf(y).begin(), dimsOf(y).end());
+         return b.where(b.less(x, b.scalarLike(x, 0)), b.reshape(y, {.shape = ones}), x);
+       }},
+  };
+}
+
+std::vector<Rule> expansions() {
+  return {
+      {.name = "expand-nothing",
+       .doc = "An expansion to the same shape.",
+       .pattern = op(Op::Expand, {any(0)}),
+       .condition = [](const Match& m) { return m[0].shape() == m.result().shape(); },
+       .build = keep0,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));
+         return b.expand(x, {.shape = dimsOf(x)});
+       }},
+      {.name = "expand-expand",
+       .doc = "Two expansions are one, and leading ones need no reshape before an expansion.",
+       .pattern = op(Op::Expand, {op(opSet({Op::Expand, Op::Reshape}), {any(0)}).as(1)}),
+       .condition =
+           [](const Match& m) {
+             return stretchesTo(m[0].shape(), m[1].shape()) && m[0].type().elements() <= m[1].type().elements();
+           },
+       .build = [](const Match& m, Builder& b) -> Values { return {expanded(b, m[0], m.result().shape())}; },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Shape to = sampling::shape(rng, 1, 4), middle = sampling::broadcastable(rng, to);
+         const Value x = sampling::input(b, sampling::broadcastable(rng, middle), sampling::anyKind(rng));
+         return b.expand(b.expand(x, {.shape = middle.dims()}), {.shape = to.dims()});
+       }},
+      {.name = "sink-expand-unary",
+       .doc = "Functions of single elements come before their operand is repeated.",
+       .pattern = op(unaryOps(), {op(Op::Expand, {any(0)}).once()}),
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {expanded(b, like(b, m.root(), {m[0]}), m.result().shape())};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Shape to = sampling::shape(rng, 1, 4);
+         return b.tanh(b.expand(sampling::input(b, sampling::broadcastable(rng, to)), {.shape = to.dims()}));
+       }},
+      {.name = "expand-into-matmul",
+       .doc = "Matrices repeated along leading axes are repeated by the product itself.",
+       .pattern = op(Op::MatMul, {any(0), any(1)}),
+       .build = [](const Match& m, Builder& b) -> Values {
+         // The first operand that can do without; the other one follows when the rule comes back.
+         for (const size_t i : {0, 1}) {
+           std::vector<Value> inputs{m[0], m[1]};
+           Value& v = inputs[i];
+           if (v.node->op() != Op::Expand || v.node->predicate()) continue;
+           v = v.node->input(0);
+           const std::vector<const Type*> types{&inputs[0].type(), &inputs[1].type()};
+           const auto inferred = inferTypes(m.root().attrs(), types);
+           if (inferred.ok() && inferred->front() == m.result().type()) return {b.matMul(inputs[0], inputs[1])};
+         }
+         return {};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = b.expand(sampling::input(b, {1, 2, 3}), {.shape = {4, 2, 3}});
+         const Value y = sampling::input(b, {4, 3, 2});
+         return rng.flip() ? b.matMul(x, y) : b.matMul(y, x);
+       }},
+  };
+}
+
+std::vector<Rule> casts() {
+  return {
+      {.name = "cast-nothing",
+       .doc = "A cast to the same kind.",
+       .pattern = op(Op::Cast, {any(0)}),
+       .condition = [](const Match& m) { return m[0].kind() == m.result().kind(); },
+       .build = keep0,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));
+         return b.cast(x, {.to = x.kind()});
+       }},
+      {.name = "cast-cast",
+       .doc = "Two casts are one where the first loses nothing.",
+       .pattern = op(Op::Cast, {op(Op::Cast, {any(0)}).as(1)}),
+       .condition = [](const Match& m) { return isOneCast(m[0].kind(), m[1].kind(), m.result().kind()); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         if (m[0].kind() == m.result().kind()) return {m[0]};
+         return {like(b, m.root(), {m[0]})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const std::vector<ElemKind> kinds{ElemKind::Float32,  ElemKind::Float64,     ElemKind::Float16,
+                                           ElemKind::BFloat16, ElemKind::Int8,        ElemKind::UInt8,
+                                           ElemKind::Int32,    ElemKind::UInt32,      ElemKind::Int64,
+                                           ElemKind::Bool,     ElemKind::Float8E4M3FN};
+         while (true) {
+           const ElemKind from = rng.pick(kinds), through = rng.pick(kinds), to = rng.pick(kinds);
+           if (!isOneCast(from, through, to)) continue;
+           return b.cast(b.cast(sampling::anyInput(rng, b, from), {.to = through}), {.to = to});
+         }
+       }},
+  };
+}
+
+}  // namespace
+
+std::vector<Rule> viewRules() { return joined({reshapes(), expansions(), casts()}); }
+
+}  // namespace aglow
