@@ -1,0 +1,185 @@
+// aglow inspect: what a model takes, gives and uses; what is supported of it; what memory it needs; how it looks.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/model_options.h"
+#include "compile/text_files.h"
+#include "import/onnx/op_import.h"
+#if __has_include("memory/report.h")
+#include "memory/report.h"
+#endif
+
+namespace aglow::cli {
+
+namespace {
+
+struct InspectOptions {
+  ModelOptions model;
+  bool support = false, memory = false, json = false;
+  std::string dot;
+};
+
+// One row of the operator table. Versions are those of the scope the node stands in.
+struct OpUse {
+  int64_t version = 0;
+  int64_t count = 0;
+  bool supported = false;
+};
+using OpUses = std::map<std::string, OpUse>;
+
+class Survey {
+public:
+  explicit Survey(const onnx::Model& model) : model_(model) {
+    visit(model.graph, model.opsets);
+    for (const onnx::Function& function : model.functions)
+      for (const onnx::Node& node : function.nodes) visit(node, function.opsets);
+  }
+
+  OpUses ops;
+  int64_t nodes = 0;
+  int64_t parameters = 0;
+
+private:
+  void visit(const onnx::Graph& graph, const onnx::Opsets& opsets) {
+    for (const onnx::Node& node : graph.nodes) visit(node, opsets);
+    for (const onnx::TensorProto& tensor : graph.initializers)
+      if (const Result<Shape> shape = Shape::create(tensor.dims); shape.ok()) parameters += shape->elements();
+  }
+
+  void visit(const onnx::Node& node, const onnx::Opsets& opsets) {
+    ++nodes;
+    const bool local = std::any_of(model_.functions.begin(), model_.functions.end(), [&](const onnx::Function& f) {
+      return f.name == node.opType && f.domain == node.domain;
+    });
+    const auto opset = opsets.find(node.domain);
+    OpUse& use = ops[node.domain.empty() ? node.opType : node.domain + "::" + node.opType];
+    use.version = opset == opsets.end() ? 0 : opset->second;
+    use.count += 1;
+    use.supported = local || onnx::findRow(node.domain, node.opType, use.version) != nullptr;
+    for (const onnx::Attribute& attribute : node.attributes) {
+      if (attribute.g != nullptr) visit(*attribute.g, opsets);
+      for (const onnx::Graph& graph : attribute.graphs) visit(graph, opsets);
+    }
+  }
+
+  const onnx::Model& model_;
+};
+
+std::string summaryText(const std::string& path, const onnx::Model& model, const Survey& survey) {
+  std::string out = fmt::format("{}\n  ONNX IR {}, by {} {}\n  opsets:", path, model.irVersion,
+                                model.producer.empty() ? "an unnamed producer" : model.producer, model.producerVersion);
+  for (const auto& [domain, version] : model.opsets)
+    out += fmt::format(" {} {}", domain.empty() ? "ai.onnx" : domain, version);
+  out += fmt::format("\n  {} nodes, {} parameters\n\ninputs:\n", survey.nodes, survey.parameters);
+  for (const onnx::ValueInfo& info : model.graph.inputs)
+    out += fmt::format("  {} : {}\n", info.name, onnx::describe(info.type));
+  out += "outputs:\n";
+  for (const onnx::ValueInfo& info : model.graph.outputs)
+    out += fmt::format("  {} : {}\n", info.name, onnx::describe(info.type));
+  out += "\noperators:\n";
+  for (const auto& [name, use] : survey.ops) out += fmt::format("  {:>6} {}\n", use.count, name);
+  return out;
+}
+
+std::string supportText(const Survey& survey) {
+  std::string out = fmt::format("{:<44} {:>7} {:>6}  {}\n", "operator", "version", "count", "supported");
+  for (const auto& [name, use] : survey.ops)
+    out += fmt::format("{:<44} {:>7} {:>6}  {}\n", name, use.version, use.count, use.supported ? "yes" : "NO");
+  return out;
+}
+
+nlohmann::json summaryJson(const onnx::Model& model, const Survey& survey) {
+  nlohmann::json json = {{"ir_version", model.irVersion},
+                         {"producer", model.producer},
+                         {"nodes", survey.nodes},
+                         {"parameters", survey.parameters}};
+  for (const auto& [domain, version] : model.opsets) json["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
+  for (const onnx::ValueInfo& info : model.graph.inputs)
+    json["inputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});
+  for (const onnx::ValueInfo& info : model.graph.outputs)
+    json["outputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});
+  for (const auto& [name, use] : survey.ops)
+    json["operators"].push_back(
+        {{"name", name}, {"version", use.version}, {"count", use.count}, {"supported", use.supported}});
+  return json;
+}
+
+// Strings of a model may hold any bytes; JSON must be UTF-8.
+std::string dumped(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Diagnosed<Unit> execute(const InspectOptions& inspect) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  auto options = inspect.model.parse();
+  if (!options.ok()) return failed(options);
+  auto file = openModel(inspect.model.model);
+  if (!file.ok()) return failed(file);
+  nlohmann::json json;
+  std::string text;
+  if (file->onnx) {
+    auto given = readInputs(file->onnx->graph, inspect.model.values, "--value");
+    if (!given.ok()) return failed(given);
+    options->given = *std::move(given);
+    const Survey survey(*file->onnx);
+    json = summaryJson(*file->onnx, survey);
+    if (inspect.support)
+      text = supportText(survey);
+    else if (!inspect.memory && inspect.dot.empty())
+      text = summaryText(inspect.model.model, *file->onnx, survey);
+  }
+  if (inspect.memory || !inspect.dot.empty() || !file->onnx) {
+    const auto observer = options->observer;
+    options->observer = [&](const StageEvent& event) -> Status {
+      if (observer) AGLOW_OK(observer(event));
+      const std::string stage = options->stopAfter.empty() ? "optimize" : options->stopAfter;
+      if (inspect.dot.empty() || event.graph == nullptr || event.phase != stage || !event.pass.empty()) return {};
+      return writeTextFile(inspect.dot, graphText(*event.graph));
+    };
+    auto compiled = compile(*file, *options);
+    if (!compiled.ok()) return compiled.diagnostics();
+#if __has_include("memory/report.h")
+    if (inspect.memory && compiled->program) {
+      const MemoryReport memory = memoryReport(*compiled->program);
+      json["memory"] = {{"arena_bytes", memory.arenaBytes},
+                        {"lower_bound_bytes", memory.lowerBoundBytes},
+                        {"weights_bytes", memory.constantBytes},
+                        {"placeholder_bytes", memory.placeholderBytes}};
+      text += memoryText(memory);
+    } else
+#endif
+    if (inspect.dot.empty() && !file->onnx) {
+      for (const Port& port : compiled->interface.inputs)
+        text += fmt::format("input {} : {}\n", port.name, port.type.text());
+      for (const Port& port : compiled->interface.outputs)
+        text += fmt::format("output {} : {}\n", port.name, port.type.text());
+    }
+  }
+  const Status printed = printOut(inspect.json ? dumped(json) : text);
+  if (!printed.ok()) return failed(printed);
+  return Unit{};
+}
+
+}  // namespace
+
+void addInspect(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "Show what a model takes, gives and uses");
+  options->model.add(*command);
+  command->add_flag("--support", options->support, "Which of its operators are supported");
+  command->add_flag("--memory", options->memory, "Compile it and show the memory it needs");
+  command->add_option("--dot", options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "For programs");
+  command->footer("Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory");
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      const Diagnosed<Unit> done = execute(*options);
+      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
+    };
+  });
+}
+
+}  // namespace aglow::cli

@@ -1,0 +1,81 @@
+// aglow: the program. Parses the command line, runs one command, and turns every fault into its exit code.
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <csignal>
+#include <iostream>
+#include <new>
+
+#include "cli/cli.h"
+
+namespace aglow::cli {
+
+ExitCode report(const Diagnostics& diagnostics) {
+  for (const Error& error : diagnostics.errors()) std::cerr << error.text() << "\n";
+  const size_t count = diagnostics.errors().size();
+  if (count > 1) std::cerr << fmt::format("{} errors\n", count);
+  return diagnostics.exitCode();
+}
+
+ExitCode report(const Error& error) { return report(Diagnostics(error)); }
+
+Status printOut(const std::string& text) {
+  std::cout << text << std::flush;
+  if (std::cout.good()) return {};
+  return Error{.code = Code::FileWrite, .message = "stdout cannot be written"};
+}
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  aglow inspect model.onnx                       what the model takes, gives and uses
+  aglow run model.onnx --input x=x.npy --output-dir out
+  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir
+  aglow ops --core                               the instructions a backend implements
+  aglow explain E301                             what an error code means
+
+Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5 mismatch, 6 device, 7 internal,
+8 file or disk, 130 interrupted.)";
+
+ExitCode run(int argc, char** argv) {
+  CLI::App app("aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs", "aglow");
+  app.set_version_flag("--version", "aglow " AGLOW_VERSION);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  Action action;
+  addRun(app, action);
+  addCompile(app, action);
+  addInspect(app, action);
+  addOps(app, action);
+  addExplain(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& fault) {
+    if (fault.get_exit_code() == 0) {  // --help, --version
+      app.exit(fault);
+      return ExitCode::Ok;
+    }
+    std::string hint = "aglow --help";
+    for (const CLI::App* sub : app.get_subcommands()) hint = "aglow " + sub->get_name() + " --help";
+    return report(Error{.code = Code::Usage, .message = fault.what(), .where = {}, .hint = hint});
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace aglow::cli
+
+int main(int argc, char** argv) {
+  using namespace aglow;
+  std::signal(SIGINT, [](int) { ::_exit(static_cast<int>(ExitCode::Interrupted)); });
+  std::signal(SIGPIPE, SIG_IGN);
+  ExitCode code = ExitCode::Internal;
+  try {
+    code = cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    code = cli::report(Error{.code = Code::OutOfMemory, .message = "an allocation failed"});
+  } catch (const std::exception& fault) {
+    code = cli::report(Error{.code = Code::Internal, .message = fault.what()});
+  }
+  return static_cast<int>(code);
+}

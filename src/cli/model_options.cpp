@@ -1,0 +1,219 @@
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+
+#include "compile/text_files.h"
+#include "support/machine.h"
+#include "support/sizes.h"
+#include "support/suggest.h"
+#include "tensor/npy.h"
+
+namespace aglow::cli {
+
+namespace {
+
+Error usage(std::string message, std::string hint = {}) {
+  return {.code = Code::Usage, .message = std::move(message), .where = {}, .hint = std::move(hint)};
+}
+
+Result<int64_t> parseSize(std::string_view text, const std::string& where) {
+  int64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || value < 0)
+    return usage(fmt::format("{}: '{}' is no size", where, text), "sizes are whole numbers from 0 on");
+  return value;
+}
+
+// "1x3x224x224"; "" and "scalar" are rank 0.
+Result<std::vector<int64_t>> parseShape(const std::string& text, const std::string& where) {
+  std::vector<int64_t> dims;
+  if (text.empty() || text == "scalar") return dims;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find_first_of("x,", from), text.size());
+    AGLOW_TRY(const int64_t dim, parseSize(std::string_view(text).substr(from, to - from), where));
+    dims.push_back(dim);
+    from = to + 1;
+  }
+  return dims;
+}
+
+// Prints and dumps what the options ask for, after passes and phases.
+class Observer {
+public:
+  explicit Observer(const ModelOptions& options)
+      : dump_(options.dump), printAfter_(options.printAfter.begin(), options.printAfter.end()) {}
+
+  Status operator()(const StageEvent& event) {
+    const std::string_view name = event.pass.empty() ? event.phase : event.pass;
+    if (printAfter_.contains(std::string(name)))
+      std::cout << fmt::format("// after {}\n{}", name, stageText(event)) << std::flush;
+    if (dump_.empty() || !event.changed) return {};
+    const std::string file =
+        fmt::format("{}/{:03}-{}{}{}{}", dump_, ++number_, event.phase, event.pass.empty() ? "" : "-", event.pass,
+                    event.program != nullptr ? ".ir" : ".graph");
+    return event.program != nullptr ? writeProgramFile(file, *event.program) : writeGraphFile(file, *event.graph);
+  }
+
+private:
+  static std::string stageText(const StageEvent& event) {
+    return event.program != nullptr ? programText(*event.program) : graphText(*event.graph);
+  }
+
+  std::string dump_;
+  std::set<std::string> printAfter_;
+  int number_ = 0;
+};
+
+}  // namespace
+
+void ModelOptions::add(CLI::App& command) {
+  command.add_option("model", model, "ONNX file, or a text form (.graph, .ir)")->required();
+  command.add_option("--shape", shapes, "Shape of an input: NAME=1x3x224x224")->type_name("NAME=DIMS");
+  command.add_option("--dim", dims, "Size of a symbolic dimension: batch=4")->type_name("NAME=N");
+  command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")->type_name("NAME=FILE");
+  command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
+      ->capture_default_str();
+  command.add_option("--disable", disable, "Switch a pass or rule off")->type_name("NAME");
+  command.add_option("--start-from", startFrom, "Begin at this phase (the file is a text form)")->type_name("PHASE");
+  command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
+  command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")->type_name("NAME");
+  command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
+  command.add_flag("--verify-each", verifyEach, "Verify after every pass");
+  command.add_flag("--timing", timing, "Print the time of every pass to stderr");
+  command
+      .add_option("--memory-limit", memoryLimit,
+                  "Refuse programs that need more, e.g. 512M (default: the machine's memory)")
+      ->type_name("BYTES");
+}
+
+Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0)
+    return usage(fmt::format("{} '{}' is not of the form NAME=VALUE", option, text));
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+Result<CompileOptions> ModelOptions::parse() const {
+  CompileOptions options;
+  options.backend = backend;
+  options.startFrom = startFrom;
+  options.stopAfter = stopAfter;
+  options.verifyEach = verifyEach;
+  options.disabled.insert(disable.begin(), disable.end());
+  for (const std::string& text : shapes) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, "--shape"));
+    AGLOW_TRY(options.shapes[pair.first], parseShape(pair.second, "--shape " + text));
+  }
+  for (const std::string& text : dims) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
+    AGLOW_TRY(options.dims[pair.first], parseSize(pair.second, "--dim " + text));
+  }
+  if (!dump.empty()) {
+    std::error_code fault;
+    std::filesystem::create_directories(dump, fault);
+    if (fault)
+      return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = dump};
+  }
+  if (!dump.empty() || !printAfter.empty()) options.observer = Observer(*this);
+  return options;
+}
+
+Result<int64_t> ModelOptions::memoryLimitBytes() const {
+  if (memoryLimit.empty()) return machineMemory();
+  std::string digits = memoryLimit;
+  int64_t unit = 1;
+  switch (digits.back()) {
+    case 'K':
+      unit = 1 << 10;
+      break;
+    case 'M':
+      unit = 1 << 20;
+      break;
+    case 'G':
+      unit = 1 << 30;
+      break;
+    default:
+      break;
+  }
+  if (unit > 1) digits.pop_back();
+  AGLOW_TRY(const int64_t count, parseSize(digits, "--memory-limit"));
+  const std::optional<int64_t> bytes = checkedMul(count, unit);
+  if (!bytes) return usage("--memory-limit is too large");
+  return *bytes;
+}
+
+Result<std::map<std::string, onnx::GivenInput>> readInputs(const onnx::Graph& graph,
+                                                           const std::vector<std::string>& assignments,
+                                                           std::string_view option) {
+  std::map<std::string, onnx::GivenInput> given;
+  std::vector<std::string_view> names;
+  for (const onnx::ValueInfo& info : graph.inputs) names.push_back(info.name);
+  for (const std::string& text : assignments) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, option));
+    const auto& [name, file] = pair;
+    const auto info =
+        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const auto& i) { return i.name == name; });
+    if (info == graph.inputs.end()) {
+      std::string hint = didYouMean(name, names);
+      if (hint.empty()) hint = fmt::format("its inputs are: {}", fmt::join(names, ", "));
+      return Error{.code = Code::BadBinding,
+                   .message = fmt::format("the model has no input '{}'", name),
+                   .where = {},
+                   .hint = hint};
+    }
+    onnx::GivenInput& input = given[name];
+    const onnx::TypeProto* type = &info->type;
+    if (type->kind == onnx::TypeProto::Kind::Optional) type = type->elem.get();
+    if (file == "@none") {
+      input.none = true;
+      continue;
+    }
+    input.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
+    if (input.isSequence) type = type->elem.get();
+    const std::optional<ElemKind> kind = elemKindByOnnx(type->elemType);
+    if (!kind)
+      return Error{
+          .code = Code::UnsupportedFeature,
+          .message = fmt::format("input '{}' is of type {}, which is not supported", name, onnx::describe(info->type))};
+    const auto at = [&](Error error) { return std::move(error).at(fmt::format("input '{}'", name)); };
+    for (int i = 0; input.isSequence; ++i) {
+      const std::string item = fmt::format("{}/{}.npy", file, i);
+      if (!std::filesystem::exists(item)) break;
+      auto tensor = readNpy(item, *kind);
+      if (!tensor.ok()) return at(tensor.error());
+      input.tensors.push_back(*std::move(tensor));
+    }
+    if (input.isSequence) continue;
+    auto tensor = readNpy(file, *kind);
+    if (!tensor.ok()) return at(tensor.error());
+    input.tensors.push_back(*std::move(tensor));
+  }
+  return given;
+}
+
+Result<ModelFile> openModel(const std::string& path) {
+  if (isTextForm(path)) return ModelFile{path, std::nullopt};
+  AGLOW_TRY(onnx::Model model, onnx::readModel(path));
+  return ModelFile{path, std::move(model)};
+}
+
+Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options) {
+  if (!file.onnx) return compileFile(file.path, options);
+  Diagnosed<Compilation> compiled = compileModel(*file.onnx, options);
+  if (!compiled.ok()) return Diagnostics(compiled.diagnostics()).at(file.path);
+  return compiled;
+}
+
+std::string timingTable(const Compilation& compilation) {
+  std::string out = fmt::format("{:<16} {:<28} {:>5} {:>8} {:>10}\n", "phase", "pass", "runs", "changed", "ms");
+  for (const PassTiming& t : compilation.timings)
+    out += fmt::format("{:<16} {:<28} {:>5} {:>8} {:>10.3f}\n", t.phase, t.pass, t.runs, t.changes, t.seconds * 1e3);
+  for (const auto& [rule, count] : compilation.ruleCounts) out += fmt::format("  {} x{}\n", rule, count);
+  return out;
+}
+
+}  // namespace aglow::cli

@@ -1,0 +1,45 @@
+// Options that every command with a model shares: which file, which sizes, which passes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+
+namespace aglow::cli {
+
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> shapes, dims, values, disable, printAfter;
+  std::string backend = "interpreter", startFrom, stopAfter, dump;
+  bool verifyEach = false, timing = false;
+  std::string memoryLimit;
+
+  void add(CLI::App& command);
+  // What the words mean; Usage errors name the option.
+  Result<CompileOptions> parse() const;
+  Result<int64_t> memoryLimitBytes() const;
+};
+
+// NAME=REST, split at the last '='.
+Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option);
+
+// Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER or NAME=@none. The model says
+// which element kinds to expect.
+Result<std::map<std::string, onnx::GivenInput>> readInputs(const onnx::Graph& graph,
+                                                           const std::vector<std::string>& assignments,
+                                                           std::string_view option);
+
+// A loaded model file: ONNX as its structs; text forms only by their path.
+struct ModelFile {
+  std::string path;
+  std::optional<onnx::Model> onnx;
+};
+Result<ModelFile> openModel(const std::string& path);
+Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options);
+
+// The table of passes with their times, for --timing.
+std::string timingTable(const Compilation& compilation);
+
+}  // namespace aglow::cli

@@ -1,0 +1,123 @@
+// aglow ops: the operators of the graph, the core instructions under them, and the ONNX operators above them.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "import/onnx/op_import.h"
+#include "ops/all_ops.h"
+
+namespace aglow::cli {
+
+namespace {
+
+// The instructions that are not operators of the graph.
+constexpr std::string_view kMemoryInstructions[] = {"alloc", "dealloc",    "tensorview",
+                                                    "copy",  "copy.start", "copy.wait"};
+constexpr std::string_view kElementwise = "elementwise";
+
+std::string_view kindName(OpKind kind) {
+  switch (kind) {
+    case OpKind::Storage:
+      return "storage";
+    case OpKind::Elementwise:
+      return "elementwise";
+    case OpKind::Core:
+      return "core";
+    case OpKind::View:
+      return "view";
+    case OpKind::Composite:
+      break;
+  }
+  return "composite";
+}
+
+std::string operands(const OpDef& op) {
+  std::string out;
+  for (const OperandDef& in : op.in)
+    out += fmt::format("{}{}{}", out.empty() ? "" : ", ", in.name,
+                       in.arity == Arity::Optional   ? "?"
+                       : in.arity == Arity::Variadic ? "..."
+                                                     : "");
+  return out;
+}
+
+// What a backend implements: one loop over formulas, the core operators, and the memory instructions.
+std::vector<std::string> coreInstructions() {
+  std::vector<std::string> names = {std::string(kElementwise)};
+  for (const OpDef* op : allOps())
+    if (op->kind == OpKind::Core) names.emplace_back(op->name);
+  names.insert(names.end(), std::begin(kMemoryInstructions), std::end(kMemoryInstructions));
+  return names;
+}
+
+size_t countOf(OpKind kind) {
+  size_t count = 0;
+  for (const OpDef* op : allOps()) count += op->kind == kind ? 1 : 0;
+  return count;
+}
+
+std::string coreText() {
+  const std::vector<std::string> core = coreInstructions();
+  const std::vector<std::string> onnx = onnx::supportedOperators();
+  std::string out = fmt::format(
+      "{} core instructions carry {} ONNX operators.\n\nA backend implements:\n  {} (one loop; {} operators are "
+      "formulas over {} scalar primitives)\n",
+      core.size(), onnx.size(), kElementwise, countOf(OpKind::Elementwise), kScalars - 3);
+  for (const OpDef* op : allOps())
+    if (op->kind == OpKind::Core) out += fmt::format("  {}({})\n", op->name, operands(*op));
+  out += "and for memory:\n";
+  for (const std::string_view name : kMemoryInstructions) out += fmt::format("  {}\n", name);
+  out += fmt::format("\nONNX operators:\n  {}\n", fmt::join(onnx, " "));
+  return out;
+}
+
+nlohmann::json describe(const OpDef& op) {
+  nlohmann::json json = {{"name", op.name}, {"kind", kindName(op.kind)}, {"doc", op.doc}};
+  for (const OperandDef& in : op.in) json["operands"].push_back(in.name);
+  for (const ResultDef& out : op.out) json["results"].push_back(out.name);
+  for (const AttrDef& attr : op.attrs) json["attributes"].push_back(attr.name);
+  return json;
+}
+
+std::string asJson(bool coreOnly) {
+  const std::vector<std::string> core = coreInstructions();
+  const std::vector<std::string> onnx = onnx::supportedOperators();
+  nlohmann::json json = {{"core", core.size()},
+                         {"onnx", onnx.size()},
+                         {"scalars", kScalars - 3},
+                         {"elementwise", countOf(OpKind::Elementwise)},
+                         {"composite", countOf(OpKind::Composite)},
+                         {"core_instructions", core},
+                         {"onnx_operators", onnx}};
+  if (!coreOnly)
+    for (const OpDef* op : allOps()) json["operators"].push_back(describe(*op));
+  return json.dump(2) + "\n";
+}
+
+std::string allText() {
+  std::string out = fmt::format("{:<20} {:<12} {:<42} {}\n", "operator", "kind", "operands", "meaning");
+  for (const OpDef* op : allOps())
+    out += fmt::format("{:<20} {:<12} {:<42} {}\n", op->name, kindName(op->kind), operands(*op), op->doc);
+  return out;
+}
+
+}  // namespace
+
+void addOps(CLI::App& app, Action& chosen) {
+  struct Flags {
+    bool core = false, json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("ops", "List the operators");
+  command->add_flag("--core", flags->core, "The core instructions, and the ONNX operators they carry");
+  command->add_flag("--json", flags->json, "For programs");
+  command->callback([flags, &chosen] {
+    chosen = [flags] {
+      const Status printed = printOut(flags->json ? asJson(flags->core) : flags->core ? coreText() : allText());
+      return printed.ok() ? ExitCode::Ok : report(printed.error());
+    };
+  });
+}
+
+}  // namespace aglow::cli

@@ -1,0 +1,128 @@
+#include "compile/compile.h"
+
+#include <fmt/format.h>
+
+#include "backends/interpreter/interpreter.h"
+#include "compile/evaluate.h"
+#include "compile/phases.h"
+#include "compile/text_files.h"
+
+namespace aglow {
+
+namespace {
+
+const std::vector<std::unique_ptr<Backend>>& backends() {
+  static const auto all = [] {
+    std::vector<std::unique_ptr<Backend>> list;
+    list.push_back(std::make_unique<Interpreter>());
+    return list;
+  }();
+  return all;
+}
+
+// A graph that did not come from a model file takes and gives its placeholders under their own names.
+Interface interfaceOf(const Function& function) {
+  Interface interface;
+  const auto port = [](const Placeholder* p) {
+    return Port{
+        .kind = Port::Kind::Tensor, .name = p->name(), .placeholder = p->name(), .type = p->type(), .items = {}};
+  };
+  for (const Placeholder* p : inputsOf(function)) interface.inputs.push_back(port(p));
+  for (const Placeholder* p : outputsOf(function)) interface.outputs.push_back(port(p));
+  return interface;
+}
+
+Interface interfaceOf(const Program& program) {
+  Interface interface;
+  const auto port = [&](RegionId id) {
+    return Port{.kind = Port::Kind::Tensor,
+                .name = program[id].name,
+                .placeholder = program[id].name,
+                .type = program[id].type,
+                .items = {}};
+  };
+  for (const RegionId id : program.inputs()) interface.inputs.push_back(port(id));
+  for (const RegionId id : program.outputs()) interface.outputs.push_back(port(id));
+  return interface;
+}
+
+Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& options) {
+  auto backend = findBackend(options.backend);
+  if (!backend.ok()) return backend.error();
+  ReferenceEvaluator evaluator;
+  PipelineState state{.options = options, .backend = **backend, .result = compilation, .evaluator = evaluator};
+  if (Status status = runPhases(state); !status.ok()) return status.error();
+  return compilation;
+}
+
+bool endsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+}  // namespace
+
+std::vector<std::string_view> backendNames() {
+  std::vector<std::string_view> names;
+  for (const auto& backend : backends()) names.push_back(backend->name());
+  return names;
+}
+
+Result<const Backend*> findBackend(std::string_view name) {
+  for (const auto& backend : backends())
+    if (backend->name() == name) return backend.get();
+  return Error{.code = Code::Usage,
+               .message = fmt::format("there is no backend '{}'", name),
+               .where = {},
+               .hint = fmt::format("this build has: {}", fmt::join(backendNames(), ", "))};
+}
+
+Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options) {
+  if (module->functions().empty()) return Error{.code = Code::BadGraph, .message = "the module has no function"};
+  Compilation compilation;
+  compilation.function = module->functions().front().get();
+  compilation.interface = interfaceOf(*compilation.function);
+  compilation.module = std::move(module);
+  return finish(std::move(compilation), options);
+}
+
+Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options) {
+  ReferenceEvaluator evaluator;
+  auto imported = onnx::importModel(
+      model, {.shapes = options.shapes, .dims = options.dims, .given = options.given, .evaluator = &evaluator});
+  if (!imported.ok()) return imported.diagnostics();
+  Compilation compilation;
+  compilation.module = std::move(imported->module);
+  compilation.function = compilation.module->functions().front().get();
+  compilation.interface = std::move(imported->interface);
+  return finish(std::move(compilation), options);
+}
+
+Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options) {
+  if (endsWith(path, ".graph")) {
+    auto module = readGraphFile(path);
+    if (!module.ok()) return module.error();
+    return compileModule(*std::move(module), options);
+  }
+  if (endsWith(path, ".ir")) {
+    auto program = readProgramFile(path);
+    if (!program.ok()) return program.error();
+    Compilation compilation;
+    compilation.interface = interfaceOf(*program);
+    compilation.program = *std::move(program);
+    return finish(std::move(compilation), options);
+  }
+  auto model = onnx::readModel(path);
+  if (!model.ok()) return model.error();
+  Diagnosed<Compilation> compiled = compileModel(*model, options);
+  if (!compiled.ok()) return Diagnostics(compiled.diagnostics()).at(path);
+  return compiled;
+}
+
+Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileOptions& options,
+                                         const BackendOptions& backendOptions) {
+  AGLOW_CHECK(compilation.program && compilation.program->placed(), "loading a program that is not complete");
+  AGLOW_TRY(const Backend* backend, findBackend(options.backend));
+  return backend->compile(*std::move(compilation.program), backendOptions);
+}
+
+}  // namespace aglow

@@ -1,0 +1,74 @@
+// The driver: takes a model through the phases of the pipeline (phases.cpp is the map), tells an observer what happens,
+// and gives what the last phase made.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "graph/interface.h"
+#include "graph/module.h"
+#include "import/onnx/importer.h"
+#include "inst/program.h"
+#include "support/diagnostics.h"
+
+namespace aglow {
+
+// After each pass, and (with an empty pass) after each phase. Exactly one of graph and program is there.
+struct StageEvent {
+  std::string_view phase;
+  std::string_view pass;
+  bool changed = false;
+  double seconds = 0;
+  const Module* graph = nullptr;
+  const Program* program = nullptr;
+};
+
+struct CompileOptions {
+  std::string backend = "interpreter";
+  std::map<std::string, std::vector<int64_t>> shapes;  // --shape
+  std::map<std::string, int64_t> dims;                 // --dim
+  std::map<std::string, onnx::GivenInput> given;       // inputs known when compiling
+  std::set<std::string, std::less<>> disabled;         // passes and rules by name
+  std::string startFrom;                               // phase; for text forms
+  std::string stopAfter;                               // phase or pass
+  bool verifyEach = false;                             // verify after every pass, not only after every phase
+  std::function<Status(const StageEvent&)> observer;
+};
+
+struct PassTiming {
+  std::string phase, pass;
+  int runs = 0;
+  int changes = 0;
+  double seconds = 0;
+};
+
+// What the last phase left. The graph is there until instructions take its place.
+struct Compilation {
+  std::unique_ptr<Module> module;
+  Function* function = nullptr;
+  Interface interface;
+  std::optional<Program> program;
+  std::vector<PassTiming> timings;
+  std::map<std::string, int64_t, std::less<>> ruleCounts;
+};
+
+// A model file (ONNX, or a text form by its ending .graph or .ir) through all phases, or as far as the options say.
+Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options);
+Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options);
+Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options);
+
+// The backend of a name; Usage error with the names there are.
+Result<const Backend*> findBackend(std::string_view name);
+std::vector<std::string_view> backendNames();
+
+// A program ready to be run.
+Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileOptions& options,
+                                         const BackendOptions& backendOptions = {});
+
+}  // namespace aglow

@@ -1,0 +1,233 @@
+// The map of the compiler: every phase between import and backend, in order. Each pass of a phase is timed, verified,
+// switchable and printable by name.
+#include "compile/phases.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "inst/irgen.h"
+#include "lower/lower.h"
+#include "memory/plan.h"
+#include "support/suggest.h"
+#if __has_include("graph/verifier.h")
+#include "graph/verifier.h"
+#else
+namespace aglow { static Status verify(const Module&) { return {}; } }
+#endif
+#if __has_include("inst/verifier.h")
+#include "inst/verifier.h"
+#else
+namespace aglow { static Status verify(const Program&) { return {}; } }
+#endif
+#if __has_include("inst/schedule.h")
+#include "inst/schedule.h"
+#else
+namespace aglow { static std::vector<const Node*> scheduleNodes(const Function&) { return {}; } }
+#endif
+#if __has_include("optimize/optimize.h")
+#include "optimize/optimize.h"
+#endif
+
+namespace aglow {
+
+namespace {
+
+class Stopwatch {
+public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+// ---------------------------------------------------------------- the phases
+
+#if __has_include("optimize/optimize.h")
+Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
+  PassContext context{.evaluator = state.evaluator, .disabled = state.options.disabled};
+  Stopwatch watch;
+  PassHooks hooks;
+  hooks.before = [&](const Pass&, Function&) -> Status {
+    watch = {};
+    return {};
+  };
+  hooks.after = [&](const Pass& pass, Function&, bool changed) -> Result<bool> {
+    AGLOW_OK(state.passDone(pass.name, changed, watch.seconds()));
+    return !state.stopped;
+  };
+  AGLOW_OK(pipeline.run(*state.result.function, context, hooks));
+  for (const auto& [name, count] : context.statistics) state.result.ruleCounts[name] += count;
+  return {};
+}
+
+Status optimize(PipelineState& state) { return runPipeline(state, optimizePipeline()); }
+Status optimizeCore(PipelineState& state) { return runPipeline(state, optimizeCorePipeline()); }
+
+#endif
+Status lowerComposites(PipelineState& state) {
+  const Stopwatch watch;
+  const KeepComposite keep = [&](const Node& node) { return static_cast<bool>(state.backend.supports(node)); };
+  AGLOW_TRY(const bool changed, lower(*state.result.function, keep));
+  return state.passDone("lower-composites", changed, watch.seconds());
+}
+
+Status schedule(PipelineState& state) {
+  const Stopwatch watch;
+  if (state.enabled("min-peak-memory")) state.order = scheduleNodes(*state.result.function);
+  return state.passDone("min-peak-memory", !state.order.empty(), watch.seconds());
+}
+
+Status irgen(PipelineState& state) {
+  const Stopwatch watch;
+  const Function& function = *state.result.function;
+  AGLOW_TRY(Program program, state.order.empty() ? generate(function) : generate(function, state.order));
+  state.order.clear();
+  state.result.program = std::move(program);
+  state.result.function = nullptr;
+  state.result.module.reset();
+  return state.passDone("generate-instructions", true, watch.seconds());
+}
+
+Status memory(PipelineState& state) {
+  Stopwatch watch;
+  MemoryOptions options;
+  options.before = [&](const MemoryPass& pass) {
+    watch = {};
+    return state.enabled(pass.name);
+  };
+  options.after = [&](const MemoryPass& pass, const Program&, bool changed) {
+    return state.passDone(pass.name, changed, watch.seconds());
+  };
+  return planMemory(*state.result.program, options);
+}
+
+constexpr Phase kPhases[] = {
+#if __has_include("optimize/optimize.h")
+    {"optimize", "target-independent rules and passes on the model's own operators", optimize},
+#endif
+    {"lower", "composite operators become core ones, unless the backend keeps them", lowerComposites},
+#if __has_include("optimize/optimize.h")
+    {"optimize-core", "the rules again, on what lowering left", optimizeCore},
+#endif
+    {"schedule", "the order of nodes that keeps peak memory low", schedule},
+    {"irgen", "nodes become instructions over addresses", irgen},
+    {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
+};
+
+}  // namespace
+
+std::span<const Phase> phases() { return kPhases; }
+
+const Phase* findPhase(std::string_view name) {
+  for (const Phase& phase : kPhases)
+    if (phase.name == name) return &phase;
+  return nullptr;
+}
+
+std::vector<std::string> passNames() {
+  std::vector<std::string> names;
+#if __has_include("optimize/optimize.h")
+  for (const Pipeline& pipeline : {optimizePipeline(), optimizeCorePipeline()})
+    for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
+#endif
+  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions"}) names.emplace_back(name);
+  for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
+  return names;
+}
+
+// ---------------------------------------------------------------- the state
+
+bool PipelineState::enabled(std::string_view pass) const { return !stopped && !options.disabled.contains(pass); }
+
+Status PipelineState::verifyNow(std::string_view after) const {
+  Status status = result.program ? verify(*result.program) : verify(*result.module);
+  if (status.ok()) return status;
+  return Error(status.error()).at(fmt::format("after {}", after));
+}
+
+Status PipelineState::tell(std::string_view pass, bool changed, double seconds) const {
+  if (!options.observer) return {};
+  return options.observer({.phase = phase,
+                           .pass = pass,
+                           .changed = changed,
+                           .seconds = seconds,
+                           .graph = result.program ? nullptr : result.module.get(),
+                           .program = result.program ? &*result.program : nullptr});
+}
+
+Status PipelineState::passDone(std::string_view pass, bool changed, double seconds) {
+  auto& timings = result.timings;
+  const auto same = [&](const PassTiming& t) { return t.phase == phase && t.pass == pass; };
+  auto it = std::find_if(timings.begin(), timings.end(), same);
+  if (it == timings.end())
+    it = timings.insert(
+        it, {.phase = std::string(phase), .pass = std::string(pass), .runs = 0, .changes = 0, .seconds = 0});
+  it->runs += 1;
+  it->changes += changed ? 1 : 0;
+  it->seconds += seconds;
+  if (options.verifyEach && changed) AGLOW_OK(verifyNow(pass));
+  if (options.stopAfter == pass) stopped = true;
+  return tell(pass, changed, seconds);
+}
+
+Status PipelineState::phaseDone(double seconds) {
+  AGLOW_OK(verifyNow(phase));
+  if (options.stopAfter == phase) stopped = true;
+  return tell({}, true, seconds);
+}
+
+namespace {
+
+Status checkNames(const CompileOptions& options) {
+  std::vector<std::string> known = passNames();
+  for (const Phase& phase : kPhases) known.emplace_back(phase.name);
+  std::vector<std::string> switchable = passNames();
+#if __has_include("optimize/optimize.h")
+  for (const std::string& rule : ruleNames()) switchable.push_back(rule);
+#endif
+  known.emplace_back("import");
+  const auto check = [](const std::string& name, const std::vector<std::string>& names,
+                        std::string_view what) -> Status {
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return {};
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("there is no {} '{}'", what, name),
+                 .where = {},
+                 .hint = didYouMean(name, candidates)};
+  };
+  AGLOW_OK(check(options.stopAfter, known, "phase or pass"));
+  for (const std::string& name : options.disabled) AGLOW_OK(check(name, switchable, "pass or rule"));
+  if (!options.startFrom.empty() && findPhase(options.startFrom) == nullptr)
+    return Error{.code = Code::Usage, .message = fmt::format("there is no phase '{}'", options.startFrom)};
+  return {};
+}
+
+}  // namespace
+
+Status runPhases(PipelineState& state) {
+  AGLOW_OK(checkNames(state.options));
+  state.phase = "import";
+  AGLOW_OK(state.phaseDone(0));
+  bool started = state.options.startFrom.empty();
+  for (const Phase& phase : kPhases) {
+    if (state.stopped) return {};
+    started = started || phase.name == state.options.startFrom;
+    if (!started) continue;
+    if (phase.onProgram != state.result.program.has_value()) {
+      if (state.options.startFrom.empty() && state.result.program) continue;  // instructions were loaded as they are
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("phase '{}' works on {}, but the file holds {}", phase.name,
+                                          phase.onProgram ? "instructions" : "a graph",
+                                          phase.onProgram ? "a graph" : "instructions")};
+    }
+    state.phase = phase.name;
+    const Stopwatch watch;
+    AGLOW_OK(phase.run(state));
+    AGLOW_OK(state.phaseDone(watch.seconds()));
+  }
+  return {};
+}
+
+}  // namespace aglow
