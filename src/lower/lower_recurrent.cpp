@@ -28,7 +28,7 @@ struct State {
 // The operands that the three layers have in common, and helpers to build their steps.
 class Layer {
 public:
-  Layer(Builder& builder, Node& node, int gateCount, int functionCount)
+  Layer(Builder& builder, Node& node, int gateCount)
       : b(builder),
         gates(gateCount),
         steps(node.input(0).dim(0)),
@@ -36,8 +36,7 @@ public:
         hidden(node.input(2).dim(2)),
         directions(directionsOf(node.attrs())),
         node_(node),
-        functions_(orFail(activationsOf(node.attrs(), functionCount))),
-        functionCount_(functionCount) {
+        functions_(orFail(activationsOf(node.attrs()))) {
     if (steps * directions > kMaxSteps)
       fail(Code::LimitReached,
            fmt::format("{} steps are more than can be unrolled (limit {})", steps * directions, kMaxSteps));
@@ -87,13 +86,13 @@ private:
 
   Node& node_;
   std::vector<Activation> functions_;
-  int functionCount_;
   Value low_, high_;
   std::map<double, Value> numbers_;
 };
 
 Value Layer::activated(Value x, int64_t d, int index) {
-  const Activation& f = functions_[static_cast<size_t>(d * functionCount_ + index)];
+  const Activation& f = functions_[functions_.size() / static_cast<size_t>(directions) * static_cast<size_t>(d) +
+                                   static_cast<size_t>(index)];
   if (low_) x = b.clip(x, low_, high_);
   switch (f.kind) {
     case Activation::Kind::Relu:
@@ -196,7 +195,7 @@ Value summedBias(Layer& layer) {
 }  // namespace
 
 std::vector<Value> rnn(Builder& b, Node& node) {
-  Layer layer(b, node, 1, 1);
+  Layer layer(b, node, 1);
   return layer.unrolled(summedBias(layer), {}, [&](int64_t d) -> Layer::Cell {
     const Value r = layer.stateWeights(d, 0, 1);
     return [&layer, &b, d, r](Value input, const State& s) -> State {
@@ -206,7 +205,7 @@ std::vector<Value> rnn(Builder& b, Node& node) {
 }
 
 std::vector<Value> gru(Builder& b, Node& node) {
-  Layer layer(b, node, 3, 2);
+  Layer layer(b, node, 3);
   const bool linearFirst = GRUNode(node).linearBeforeReset();
   const int64_t hidden = layer.hidden;
   const Value biases = layer.operand(3);
@@ -239,7 +238,7 @@ std::vector<Value> gru(Builder& b, Node& node) {
 }
 
 std::vector<Value> lstm(Builder& b, Node& node) {
-  Layer layer(b, node, 4, 3);
+  Layer layer(b, node, 4);
   const bool inputForget = LSTMNode(node).inputForget();
   const int64_t hidden = layer.hidden;
   const Value peepholes = layer.operand(7);

@@ -53,10 +53,17 @@ const ActivationInfo* findActivation(std::string_view name) {
 
 int64_t directionsOf(const Attrs& attrs) { return attrs.word("direction") == "bidirectional" ? 2 : 1; }
 
-Result<std::vector<Activation>> activationsOf(const Attrs& attrs, int count) {
-  const std::vector<std::string_view> names = splitAtCommas(attrs.word("activations"));
+std::string_view defaultActivations(const OpDef& op) {
+  return op.name == "RNN" ? "Tanh" : op.name == "GRU" ? "Sigmoid,Tanh" : "Sigmoid,Tanh,Tanh";
+}
+
+Result<std::vector<Activation>> activationsOf(const Attrs& attrs) {
+  const std::vector<std::string_view> defaults = splitAtCommas(defaultActivations(attrs.op()));
   const std::vector<double>&alpha = attrs.reals("alpha"), &beta = attrs.reals("beta");
-  const auto expected = static_cast<size_t>(count * directionsOf(attrs));
+  const size_t expected = defaults.size() * static_cast<size_t>(directionsOf(attrs));
+  std::vector<std::string_view> names = splitAtCommas(attrs.word("activations"));
+  if (names.empty())
+    for (size_t i = 0; i < expected; ++i) names.push_back(defaults[i % defaults.size()]);
   if (names.size() != expected)
     return infer::badNode(
         fmt::format("expected {} functions in 'activations', got '{}'", expected, attrs.word("activations")));

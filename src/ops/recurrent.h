@@ -38,9 +38,12 @@ struct ActivationInfo {
 };
 const ActivationInfo* findActivation(std::string_view name);
 
-// Reads `activations` ("Sigmoid,Tanh,Tanh", those of the second direction behind those of the first), `alpha` and
-// `beta` (one entry a function, or none for the defaults). BadNode unless there are `count` functions a direction.
-Result<std::vector<Activation>> activationsOf(const Attrs& attrs, int count);
+// The functions of one direction where `activations` is empty: "Sigmoid,Tanh,Tanh".
+std::string_view defaultActivations(const OpDef& op);
+
+// Reads `activations` (those of the second direction behind those of the first), `alpha` and `beta` (one entry a
+// function, or none for the defaults). BadNode unless there are as many as the operator's directions ask for.
+Result<std::vector<Activation>> activationsOf(const Attrs& attrs);
 
 // 2 for `bidirectional`, else 1.
 int64_t directionsOf(const Attrs& attrs);

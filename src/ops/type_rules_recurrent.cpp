@@ -9,7 +9,7 @@ namespace aglow::infer {
 
 namespace {
 
-Types recurrent(const InferContext& c, int64_t gates, int functions, int states) {
+Types recurrent(const InferContext& c, int64_t gates, int states) {
   const Type &x = c.type(0), &r = c.type(2);
   for (int i = 0; i < 3; ++i)
     if (c.type(i).rank() != 3)
@@ -26,7 +26,7 @@ Types recurrent(const InferContext& c, int64_t gates, int functions, int states)
   }
   if (!(c.attrs.real("clip") >= 0))
     return badNode(fmt::format("expected 'clip' to be 0 or positive, got {}", c.attrs.real("clip")));
-  AGLOW_OK(activationsOf(c.attrs, functions));
+  AGLOW_OK(activationsOf(c.attrs));
   AGLOW_TRY(Shape all, computedShape({x.dim(0), directions, batch, hidden}));
   AGLOW_TRY(Shape last, computedShape(state));
   std::vector<Type> types{x.withShape(std::move(all))};
@@ -36,8 +36,8 @@ Types recurrent(const InferContext& c, int64_t gates, int functions, int states)
 
 }  // namespace
 
-Types rnn(const InferContext& c) { return recurrent(c, 1, 1, 1); }
-Types gru(const InferContext& c) { return recurrent(c, 3, 2, 1); }
-Types lstm(const InferContext& c) { return recurrent(c, 4, 3, 2); }
+Types rnn(const InferContext& c) { return recurrent(c, 1, 1); }
+Types gru(const InferContext& c) { return recurrent(c, 3, 1); }
+Types lstm(const InferContext& c) { return recurrent(c, 4, 2); }
 
 }  // namespace aglow::infer

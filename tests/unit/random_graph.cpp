@@ -50,6 +50,19 @@ Tensor randomTensor(Random& random, const Type& type, double low, double high) {
 
 namespace {
 
+// Operators whose operands share so many extents that chance does not find them: one letter an extent, maybe with a
+// factor before it.
+struct Layout {
+  std::string_view op;
+  std::vector<std::string_view> operands;
+};
+const std::vector<Layout> kLayouts = {
+    {"Attention", {"b 2g l w", "b g s w", "b g s e", "l s"}},
+    {"RNN", {"s b w", "d h w", "d h h", "d 2h", "b", "d b h"}},
+    {"GRU", {"s b w", "d 3h w", "d 3h h", "d 6h", "b", "d b h"}},
+    {"LSTM", {"s b w", "d 4h w", "d 4h h", "d 8h", "b", "d b h", "d b h", "d 3h"}},
+};
+
 // One try.
 class Draw {
 public:
@@ -64,8 +77,27 @@ public:
   // The shape that everything else is drawn around.
   void setBase(const Shape& shape) { base_ = shape.dims(); }
 
-  Type operand(const OperandDef& def, bool first) {
-    std::vector<int64_t> dims = first ? base_ : relatedDims();
+  // The shape that an operator's layout gives an operand, if it has one.
+  std::optional<std::vector<int64_t>> laidOut(const OpDef& op, const OperandDef& def) {
+    for (const Layout& layout : kLayouts) {
+      if (layout.op != op.name) continue;
+      std::vector<int64_t> dims;
+      int64_t factor = 1;
+      for (const char c : layout.operands[static_cast<size_t>(&def - op.in.begin())]) {
+        if (c >= '1' && c <= '9') factor = c - '0';
+        if (c < 'a' || c > 'z') continue;
+        int64_t& extent = letters_[static_cast<size_t>(c - 'a')];
+        if (extent == 0) extent = random_.between(1, 3);
+        dims.push_back(factor * extent);
+        factor = 1;
+      }
+      return dims;
+    }
+    return std::nullopt;
+  }
+
+  Type operand(const OpDef& op, const OperandDef& def, bool first) {
+    std::vector<int64_t> dims = laidOut(op, def).value_or(first ? base_ : relatedDims());
     const ElemKind kind = kindFor(def);
     Shape shape = limited(std::move(dims));
     if (!isQuantized(kind)) return {kind, std::move(shape)};
@@ -246,6 +278,7 @@ private:
   const RandomOptions& options_;
   std::vector<int64_t> pool_;
   std::vector<int64_t> base_;
+  std::array<int64_t, 26> letters_{};
   float scale_ = 1;
   int32_t offset_ = 0;
   std::array<std::optional<ElemKind>, 128> kinds_{};
@@ -279,7 +312,7 @@ std::optional<Candidate> tryOnce(Random& random, const OpDef& op, const RandomOp
       c.existing.push_back(v);
       return;
     }
-    c.use.in.emplace_back(draw.operand(def, first));
+    c.use.in.emplace_back(draw.operand(op, def, first));
     c.existing.emplace_back();
   };
   for (const OperandDef& def : op.in) {

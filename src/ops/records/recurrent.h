@@ -19,7 +19,7 @@ inline constexpr OperandDef kInitialH{"initial_h", kinds::floats, 'T', Arity::Op
 inline constexpr AttrDef kDirection{
     .name = "direction", .kind = AttrKind::Enum, .choices = "forward|reverse|bidirectional"};
 inline constexpr AttrDef kActivations{
-    .name = "activations", .kind = AttrKind::Word, .doc = "\"Sigmoid,Tanh,Tanh\", for each direction"};
+    .name = "activations", .kind = AttrKind::Word, .doc = "\"Sigmoid,Tanh,Tanh\" for each direction; those if empty"};
 inline constexpr AttrDef kAlpha{
     .name = "alpha", .kind = AttrKind::Floats, .doc = "one for each activation; their defaults if empty"};
 inline constexpr AttrDef kBeta{
