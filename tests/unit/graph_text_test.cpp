@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
 
 #include "graph/builder.h"
 #include "ops/all_ops.h"
@@ -119,6 +120,18 @@ TEST(GraphText, TypesAndNamesMayBeLeftOut) {
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_EQ(print(*(*module)->findFunction("f")),
             "func @f {\n  %Relu = Relu(@x) : f32[4]\n  %r = Neg(@x) : f32[4]\n  %Save = Save(%r, @y)\n}\n");
+  expectRoundTrip(**module);
+}
+
+// The first block of code in the documentation.
+TEST(GraphText, TheDocumentedExampleParses) {
+  std::ifstream file(AGLOW_SOURCE_DIR "/docs/text-form.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const size_t start = page.find("```\n") + 4;
+  const std::string example = page.substr(start, page.find("```", start) - start);
+  const auto module = parseModule(example);
+  ASSERT_TRUE(module.ok()) << module.error().text() << "\n" << example;
+  EXPECT_EQ((*module)->functions().front()->size(), 7u);
   expectRoundTrip(**module);
 }
 

@@ -1,9 +1,11 @@
 // Drawing operand types and attributes. A try fixes a rank, a few extents and one kind per type letter, and draws
-// everything else around them, so that sizes agree often enough for every type rule.
+// everything else around them, so that sizes agree often. Where a type rule says which shape or how many entries it
+// expected, the try is mended accordingly; so even rules with eight operands are met.
 #include "random_graph.h"
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -99,9 +101,11 @@ public:
   Type operand(const OpDef& op, const OperandDef& def, bool first) {
     std::vector<int64_t> dims = laidOut(op, def).value_or(first ? base_ : relatedDims());
     const ElemKind kind = kindFor(def);
-    Shape shape = limited(std::move(dims));
-    if (!isQuantized(kind)) return {kind, std::move(shape)};
-    return quantizedType(kind, std::move(shape));
+    return typeOf(kind, limited(std::move(dims)));
+  }
+
+  Type typeOf(ElemKind kind, Shape shape) {
+    return isQuantized(kind) ? quantizedType(kind, std::move(shape)) : Type(kind, std::move(shape));
   }
 
   // Whether an existing value of the kind may be the operand; bind settles its letter.
@@ -124,19 +128,25 @@ public:
         return random_.real(def.number > 0 ? 0.01 : -2, 2);
       case AttrKind::Ints:
         return integers();
-      case AttrKind::Floats: {
-        std::vector<double> values(static_cast<size_t>(length()));
-        for (double& v : values) v = random_.real(0.01, 1);
-        return values;
-      }
+      case AttrKind::Floats:
+        return reals(length());
       case AttrKind::Enum:
         return choice(def.choices);
       case AttrKind::Word:
-        return defaultValue(def);
+        return words(random_.between(1, 4));
       case AttrKind::Elem:
         break;
     }
-    return anyKind(~KindSet{0});
+    return anyKind((KindSet{1} << kElemKinds) - 1);
+  }
+
+  // A list with so many entries.
+  AttrValue listOf(const AttrDef& def, int64_t entries) {
+    if (def.kind == AttrKind::Floats) return reals(entries);
+    if (def.kind == AttrKind::Word) return words(entries);
+    std::vector<int64_t> list(static_cast<size_t>(entries));
+    for (int64_t& v : list) v = random_.between(0, 3);
+    return list;
   }
 
 private:
@@ -210,6 +220,20 @@ private:
       params.offsets.assign(extent, offset_);
     }
     return *Type::quantized(kind, std::move(shape), std::move(params));
+  }
+
+  std::vector<double> reals(int64_t entries) {
+    std::vector<double> values(static_cast<size_t>(entries));
+    for (double& v : values) v = random_.real(0.01, 1);
+    return values;
+  }
+
+  // The words of records are lists of functions.
+  std::string words(int64_t entries) {
+    static const std::vector<std::string> kFunctions = {"Relu", "Tanh", "Sigmoid", "Elu", "Softsign", "HardSigmoid"};
+    std::string list;
+    for (; entries > 0; --entries) list += (list.empty() ? "" : ",") + random_.pick(kFunctions);
+    return list;
   }
 
   int64_t length() {
@@ -293,6 +317,65 @@ bool small(const std::vector<Type>& types, int64_t most) {
   return std::all_of(types.begin(), types.end(), [&](const Type& t) { return t.elements() <= most; });
 }
 
+// The number that stands at a position of a message, which moves behind it.
+std::optional<int64_t> numberAt(std::string_view& text) {
+  int64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+std::string_view quotedName(std::string_view text) {
+  const size_t start = std::min(text.find('\''), text.size() - 1) + 1;
+  return text.substr(start, text.find('\'', start) - start);
+}
+
+// "expected shape [2,3] of 'bias', ..."
+bool mendShape(std::string_view message, const OpDef& op, Draw& draw, const RandomOptions& options, Candidate& c) {
+  std::vector<int64_t> dims;
+  for (message.remove_prefix(std::min(message.find('['), message.size() - 1)); !message.starts_with(']');) {
+    message.remove_prefix(1);
+    const std::optional<int64_t> dim = numberAt(message);
+    if (dim) dims.push_back(*dim);
+    if (message.empty()) return false;
+  }
+  const Result<Shape> shape = Shape::create(std::move(dims));
+  for (size_t i = 0; i < c.use.in.size() && shape.ok() && shape->elements() <= options.maxElements; ++i) {
+    if (op.in[std::min(static_cast<int>(i), op.in.size() - 1)].name != quotedName(message)) continue;
+    if (!c.use.in[i] || c.existing[i]) return false;
+    c.use.in[i] = draw.typeOf(c.use.in[i]->kind(), *shape);
+    return true;
+  }
+  return false;
+}
+
+// "expected 2 entries in 'pads', ..."
+bool mendLength(std::string_view message, Draw& draw, Candidate& c) {
+  constexpr int64_t kMost = 64;
+  const std::optional<int64_t> count = numberAt(message);
+  const int index = c.use.attrs.indexOf(quotedName(message));
+  if (!count || *count < 0 || *count > kMost || index < 0) return false;
+  const AttrDef& def = c.use.attrs.op().attrs[index];
+  if (def.kind != AttrKind::Ints && def.kind != AttrKind::Floats && def.kind != AttrKind::Word) return false;
+  c.use.attrs.setAt(index, draw.listOf(def, *count));
+  return true;
+}
+
+bool mend(std::string_view message, const OpDef& op, Draw& draw, const RandomOptions& options, Candidate& c) {
+  constexpr std::string_view kExpected = "expected ";
+  if (!message.starts_with(kExpected)) return false;
+  message.remove_prefix(kExpected.size());
+  return message.starts_with("shape [") ? mendShape(message, op, draw, options, c) : mendLength(message, draw, c);
+}
+
+Result<std::vector<Type>> inferred(const OpUse& use) {
+  std::vector<const Type*> types;
+  for (const std::optional<Type>& type : use.in) types.push_back(type ? &*type : nullptr);
+  while (!types.empty() && types.back() == nullptr) types.pop_back();
+  return inferTypes(use.attrs, types);
+}
+
 // Operand 0 and some others may be values that exist.
 std::optional<Candidate> tryOnce(Random& random, const OpDef& op, const RandomOptions& options,
                                  const std::vector<Value>& values) {
@@ -327,10 +410,11 @@ std::optional<Candidate> tryOnce(Random& random, const OpDef& op, const RandomOp
   }
   c.use.attrs = Attrs(op);
   for (int i = 0; i < op.attrs.size(); ++i) c.use.attrs.setAt(i, draw.attribute(op.attrs[i]));
-  std::vector<const Type*> types;
-  for (const std::optional<Type>& type : c.use.in) types.push_back(type ? &*type : nullptr);
-  while (!types.empty() && types.back() == nullptr) types.pop_back();
-  Result<std::vector<Type>> results = inferTypes(c.use.attrs, types);
+  Result<std::vector<Type>> results = inferred(c.use);
+  for (int mends = 0; mends < 12 && !results.ok(); ++mends) {
+    if (!mend(results.error().message, op, draw, options, c)) return std::nullopt;
+    results = inferred(c.use);
+  }
   if (!results.ok() || !small(*results, options.maxElements)) return std::nullopt;
   c.use.out = *std::move(results);
   return c;
