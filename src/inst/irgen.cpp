@@ -73,8 +73,17 @@ private:
   }
 
   Status emitView(const Node& node) {
-    const RegionId base = program_.extent(region(node.input(0))).root;
-    regions_[&node] = {program_.add({.name = unique(node.name()), .type = node.type(), .source = ViewOf{base, 0}})};
+    const Extent base = program_.extent(region(node.input(0)));
+    const RegionId view =
+        program_.add({.name = unique(node.name()), .type = node.type(), .source = ViewOf{base.root, base.begin}});
+    regions_[&node] = {view};
+    // A view would see what is saved into the placeholder later; the node's value is what was there before.
+    const auto* placeholder = program_[base.root].as<PlaceholderInit>();
+    if (placeholder == nullptr || !writes(placeholder->access)) return {};
+    const RegionId copy = program_.add({.name = unique(node.name()), .type = node.type(), .source = Allocated{}});
+    program_.instrs.push_back(
+        {.kind = Instr::Kind::Copy, .operands = {{copy, Access::Out}, {view, Access::In}}, .origin = node.name()});
+    regions_[&node] = {copy};
     return {};
   }
 

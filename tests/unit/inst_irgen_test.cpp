@@ -69,6 +69,19 @@ TEST(Irgen, KeepsPredicatesAndReadWrittenPlaceholders) {
   EXPECT_EQ((*program)[1].as<PlaceholderInit>()->access, Access::InOut);
 }
 
+TEST(Irgen, CopiesWhatAViewSeesOfAPlaceholderThatIsWritten) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  Placeholder* state = module.addPlaceholder("state", kRow);
+  const Value v = b.named("v").reshape(state->result(), {.shape = {2, 2}});
+  b.save(b.input("x", kRow), state);
+  b.output("y", b.named("t").neg(v));
+  const auto program = generate(b.function());
+  ASSERT_TRUE(program.ok());
+  EXPECT_THAT(names(*program), ElementsAre("alloc v.1", "tensorview v", "copy v.1 v", "copy state x", "alloc t",
+                                           "Neg t v.1", "dealloc v.1", "copy y t", "dealloc t"));
+}
+
 TEST(Irgen, SharesOneSpaceOfNames) {
   Module module;
   Builder b(*module.addFunction("main"));

@@ -1,0 +1,175 @@
+#include "inst/schedule.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/builder.h"
+#include "inst/irgen.h"
+#include "inst/verifier.h"
+#include "random_graph.h"
+
+namespace aglow {
+namespace {
+
+Type row(int64_t elements) { return {ElemKind::Float32, Shape{elements}}; }
+
+void expectTopological(const Function& function, const Schedule& s) {
+  ASSERT_EQ(s.order.size(), function.size());
+  std::unordered_map<const Node*, size_t> at;
+  for (size_t i = 0; i < s.order.size(); ++i) EXPECT_TRUE(at.emplace(s.order[i], i).second);
+  for (const Node* node : s.order)
+    for (const Value v : node->inputs())
+      if (v && !v.node->isStorage()) EXPECT_LT(at.at(v.node), at.at(node));
+}
+
+// The best of all orders.
+class BruteForce {
+public:
+  explicit BruteForce(const Function& function) : function_(function) {
+    for (const auto& node : function.nodes()) nodes_.push_back(node.get());
+    done_.resize(nodes_.size());
+  }
+  // Nothing when there are too many orders.
+  std::optional<int64_t> peak() {
+    walk();
+    if (orders_ == kMost) return std::nullopt;
+    return best_;
+  }
+
+private:
+  static constexpr int kMost = 200;
+
+  void walk() {
+    if (orders_ == kMost) return;
+    if (order_.size() == nodes_.size()) {
+      ++orders_;
+      best_ = std::min(best_, peakBytes(function_, order_));
+      return;
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const std::vector<Value> inputs = nodes_[i]->inputs();
+      const bool ready = std::all_of(inputs.begin(), inputs.end(), [&](Value v) {
+        return v.node->isStorage() || std::find(order_.begin(), order_.end(), v.node) != order_.end();
+      });
+      if (done_[i] || !ready) continue;
+      done_[i] = true;
+      order_.push_back(nodes_[i]);
+      walk();
+      order_.pop_back();
+      done_[i] = false;
+    }
+  }
+
+  const Function& function_;
+  std::vector<const Node*> nodes_, order_;
+  std::vector<bool> done_;
+  int64_t best_ = INT64_MAX;
+  int orders_ = 0;
+};
+
+TEST(Schedule, FinishesOneBranchBeforeItStartsTheNext) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const Value x = b.input("x", row(16));
+  std::vector<Value> wide, narrow;
+  for (int i = 0; i < 8; ++i) wide.push_back(b.concat(std::vector<Value>(64, x), {.axis = 0}));
+  for (const Value v : wide) narrow.push_back(b.reduced(v, "sum", {0}));
+  b.output("y", b.concat(narrow, {.axis = 0}));
+  const Schedule s = schedule(b.function());
+  expectTopological(b.function(), s);
+  // All eight wide ones at once, or one at a time beside the narrow ones that are done.
+  EXPECT_EQ(s.givenPeak, 8 * 4096 + 64);
+  EXPECT_EQ(s.peak, 4096 + 8 * 64);
+  EXPECT_EQ(s.peak, peakBytes(b.function(), s.order));
+}
+
+TEST(Schedule, KeepsTheGivenOrderWhereNothingIsGained) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  Value v = b.input("x", row(16));
+  for (int i = 0; i < 5; ++i) v = b.neg(v);
+  b.output("y", v);
+  const Schedule s = schedule(b.function());
+  EXPECT_EQ(s.strategy, "given");
+  size_t i = 0;
+  for (const auto& node : b.function().nodes()) EXPECT_EQ(s.order[i++], node.get());
+}
+
+TEST(Schedule, CountsViewsInPlaceAndSavedResultsAsIrgenAndMemoryDo) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const Value x = b.input("x", row(16));
+  const Value a = b.add(x, x);                             // 64 bytes
+  const Value r = b.neg(b.reshape(a, {.shape = {4, 4}}));  // over a
+  const Value m = b.matMul(r, r);                          // not over r
+  b.output("y", b.reshape(b.neg(m), {.shape = {16}}));     // over m, in y
+  EXPECT_EQ(schedule(b.function()).peak, 128);
+}
+
+TEST(Schedule, LeavesReadsAndWritesOfAPlaceholderInOrder) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  Placeholder* state = module.addPlaceholder("state", row(16));
+  // Read late and large, written early: the order that saves most memory would be wrong.
+  const Value before = b.named("before").concat(std::vector<Value>(64, state->result()), {.axis = 0});
+  b.save(b.input("x", row(16)), state);
+  const Value after = b.named("after").concat(std::vector<Value>(64, state->result()), {.axis = 0});
+  b.output("sum", b.reduced(after, "sum", {0}));
+  b.output("old", b.reduced(before, "sum", {0}));
+  const Schedule s = schedule(b.function());
+  expectTopological(b.function(), s);
+  const auto at = [&](std::string_view name) {
+    return std::find_if(s.order.begin(), s.order.end(), [&](const Node* n) { return n->name() == name; });
+  };
+  EXPECT_LT(at("before"), at("save"));
+  EXPECT_LT(at("save"), at("after"));
+}
+
+TEST(Schedule, IsNeverWorseThanTheGivenOrderAndNearTheBest) {
+  int compared = 0, best = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    Module module;
+    Builder b(*module.addFunction("main"));
+    std::vector<Value> values = {b.input("x", row(16))};
+    for (int i = 0; i < 6; ++i) {
+      std::vector<Value> parts;
+      for (int64_t k = random.between(1, 3); k > 0; --k) parts.push_back(random.pick(values));
+      values.push_back(b.concat(parts, {.axis = 0}));
+      if (random.chance(0.3)) values.push_back(b.slice(values.back(), {.starts = {0}, .sizes = {16}}));
+    }
+    std::vector<Value> ends;
+    for (const auto& node : b.function().nodes())
+      if (node->uses().empty()) ends.push_back(node->result());
+    for (const Value v : ends) b.output("y", b.reduced(v, "sum", {0}));
+    const Schedule s = schedule(b.function());
+    expectTopological(b.function(), s);
+    EXPECT_LE(s.peak, s.givenPeak);
+    const auto optimum = BruteForce(b.function()).peak();
+    if (!optimum) continue;
+    ++compared;
+    best += s.peak == *optimum ? 1 : 0;
+    EXPECT_LE(static_cast<double>(s.peak), 1.5 * static_cast<double>(*optimum)) << seed;
+  }
+  EXPECT_GT(compared, 20);
+  EXPECT_GT(best, compared * 8 / 10);
+}
+
+TEST(Schedule, RandomGraphsStayValidInTheNewOrder) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Module module;
+    RandomOptions options;
+    options.allowed = [](const OpDef& op) { return op.kind != OpKind::Composite; };
+    const Function* function = RandomGraph(module, seed, options).addFunction("main", 20);
+    const Schedule s = schedule(*function);
+    expectTopological(*function, s);
+    const auto program = generate(*function, s.order);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    EXPECT_TRUE(verify(*program).ok()) << verify(*program).error().text();
+  }
+}
+
+}  // namespace
+}  // namespace aglow
