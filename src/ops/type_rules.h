@@ -11,7 +11,7 @@ TypeRule broadcast;
 // As broadcast, but of kind bool.
 TypeRule broadcastToBool;
 
-TypeRule expand, cast, splat, reshape, transpose, slice, concat, pad;
+TypeRule expand, cast, bitcast, splat, reshape, transpose, slice, concat, pad;
 TypeRule reduce, argReduce, scan, topK;
 TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;

@@ -36,6 +36,14 @@ Types cast(const InferContext& c) {
   return std::vector{c.type(0).withKind(c.attrs.elem("to"))};
 }
 
+Types bitcast(const InferContext& c) {
+  const ElemKind from = c.type(0).kind(), to = c.attrs.elem("to");
+  AGLOW_OK(checkPlain("to", to));
+  if (elemInfo(from).bits != elemInfo(to).bits || elemBytes(from) != elemBytes(to))
+    return badNode(fmt::format("expected a kind as wide as {}, got {}", elemName(from), elemName(to)));
+  return std::vector{c.type(0).withKind(to)};
+}
+
 Types splat(const InferContext& c) {
   AGLOW_OK(checkPlain("elem", c.attrs.elem("elem")));
   AGLOW_TRY(Shape shape, computedShape(c.attrs.ints("shape")));

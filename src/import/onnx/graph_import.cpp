@@ -352,7 +352,9 @@ std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::v
 
 // ---------------------------------------------------------------- constants
 
-Result<Tensor> GraphImport::tensorOf(const TensorProto& proto) const { return toTensor(proto, model_); }
+Result<Tensor> GraphImport::tensorOf(const Attribute& attribute) const {
+  return attribute.sparse ? toTensor(*attribute.sparse, model_) : toTensor(*attribute.t, model_);
+}
 
 namespace {
 

@@ -24,7 +24,7 @@ public:
   // For OpImport.
   Tensor constantOf(Value v);
   std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs);
-  Result<Tensor> tensorOf(const TensorProto& proto) const;
+  Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
 
 private:
   // Names of a graph and of those around it, the opsets in force, and a function's attributes as its caller gave them.

@@ -134,9 +134,10 @@ ElemKind OpImport::elem(std::string_view name, std::optional<ElemKind> otherwise
 }
 
 Tensor OpImport::tensor(std::string_view name) const {
-  const Attribute* a = typed(*this, name, AttributeType::Tensor);
-  if (a == nullptr || a->t == nullptr) missing(name);
-  return orFail(graph_.tensorOf(*a->t));
+  const Attribute* a = attr(name);
+  if (a == nullptr || a->type != AttributeType::SparseTensor) a = typed(*this, name, AttributeType::Tensor);
+  if (a == nullptr || (a->t == nullptr && a->sparse == nullptr)) missing(name);
+  return orFail(graph_.tensorOf(*a));
 }
 
 const Graph& OpImport::graph(std::string_view name) const {

@@ -64,7 +64,7 @@ public:
   std::vector<double> reals(std::string_view name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> words(std::string_view name, std::vector<std::string> otherwise = {}) const;
   ElemKind elem(std::string_view name, std::optional<ElemKind> otherwise = std::nullopt) const;
-  Tensor tensor(std::string_view name) const;
+  Tensor tensor(std::string_view name) const;  // sparse ones too
   const Graph& graph(std::string_view name) const;
 
   // ---- results

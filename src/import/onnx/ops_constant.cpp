@@ -67,11 +67,35 @@ void castTo(OpImport& c, ElemKind to) {
     fail(Code::BadNode, fmt::format("expected 'round_mode' up, down or nearest, got '{}'", rounding));
   const bool saturate = c.integer("saturate", 1) != 0;
   const Value x = c.in(0);
-  c.out(x.kind() == to ? x : c.b.cast(x, {.to = to, .saturate = saturate}));
+  c.out(x.kind() == to ? x : c.b.cast(x, {.to = to, .saturate = saturate, .rounding = rounding}));
 }
 
 void cast(OpImport& c) { castTo(c, c.elem("to")); }
 void castLike(OpImport& c) { castTo(c, c.in(1).kind()); }
+
+// In bits, as ONNX counts them.
+int widthOf(ElemKind kind) { return kind == ElemKind::Bool ? 8 : elemInfo(kind).bits; }
+
+ElemKind unsignedOf(int width) {
+  for (const ElemKind kind : {ElemKind::UInt2, ElemKind::UInt4, ElemKind::UInt8, ElemKind::UInt16, ElemKind::UInt32})
+    if (elemInfo(kind).bits == width) return kind;
+  return ElemKind::UInt64;
+}
+
+void bitCast(OpImport& c) {
+  const ElemKind to = c.elem("to");
+  const Value x = c.in(0);
+  if (x.kind() == to) return c.out(x);
+  if (widthOf(x.kind()) != widthOf(to))
+    fail(Code::BadNode, fmt::format("expected a type as wide as {}, got {}", elemName(x.kind()), elemName(to)));
+  // The bytes of narrow integers hold copies of the sign, and those of bool are 0 or 1, so integers convert by value:
+  // it keeps their bits. Between floats and signed integers an unsigned kind stands in the middle.
+  const auto whole = [](ElemKind kind) { return isInteger(kind) || kind == ElemKind::Bool; };
+  if (whole(x.kind()) && whole(to)) return c.out(c.b.cast(x, {.to = to}));
+  const ElemKind bits = unsignedOf(widthOf(to));
+  const Value raw = whole(x.kind()) ? c.b.casted(x, bits) : c.b.bitcast(x, {.to = bits});
+  c.out(whole(to) ? c.b.casted(raw, to) : c.b.bitcast(raw, {.to = to}));
+}
 
 void eyeLike(OpImport& c) {
   const Value x = c.in(0);
@@ -134,8 +158,9 @@ std::span<const OpRow> constantRows() {
       {"Constant", constant}, {"ConstantOfShape", constantOfShape},
       {"Shape", shape},       {"Size", size},
       {"Identity", identity}, {"Cast", cast},
-      {"CastLike", castLike}, {"EyeLike", eyeLike},
-      {"Range", rangeOp},     {"OneHot", oneHot},
+      {"CastLike", castLike}, {"BitCast", bitCast},
+      {"EyeLike", eyeLike},   {"Range", rangeOp},
+      {"OneHot", oneHot},
   };
   return rows;
 }

@@ -31,13 +31,17 @@ Status cast(const KernelCall& call) {
   const Type& from = call.inType(0);
   const ElemKind to = call.outType().kind();
   const bool saturate = call.attrs.flag("saturate");
+  const std::string& mode = call.attrs.word("rounding");
+  const ScaleRounding rounding = mode == "up"     ? ScaleRounding::Up
+                                 : mode == "down" ? ScaleRounding::Down
+                                                  : ScaleRounding::Nearest;
   inDomain(domainOf(from.kind()), [&](auto zero) {
     std::array<decltype(zero), 1024> values;
     constexpr auto kChunk = static_cast<int64_t>(values.size());
     for (int64_t first = 0; first < from.elements(); first += kChunk) {
       const int64_t count = std::min(kChunk, from.elements() - first);
       widen(from.kind(), call.inData(0), first, count, 1, values.data());
-      narrow(to, values.data(), count, call.outData(), first, saturate);
+      narrow(to, values.data(), count, call.outData(), first, saturate, rounding);
     }
   });
   return {};
