@@ -20,11 +20,7 @@ namespace aglow { static Status verify(const Module&) { return {}; } }
 #else
 namespace aglow { static Status verify(const Program&) { return {}; } }
 #endif
-#if __has_include("inst/schedule.h")
 #include "inst/schedule.h"
-#else
-namespace aglow { static std::vector<const Node*> scheduleNodes(const Function&) { return {}; } }
-#endif
 #if __has_include("optimize/optimize.h")
 #include "optimize/optimize.h"
 #endif
@@ -75,7 +71,7 @@ Status lowerComposites(PipelineState& state) {
 
 Status schedule(PipelineState& state) {
   const Stopwatch watch;
-  if (state.enabled("min-peak-memory")) state.order = scheduleNodes(*state.result.function);
+  if (state.enabled("min-peak-memory")) state.order = scheduleNodes(*state.result.function).order;
   return state.passDone("min-peak-memory", !state.order.empty(), watch.seconds());
 }
 

@@ -351,7 +351,7 @@ constexpr Row kStrategies[] = {
 
 }  // namespace
 
-Schedule schedule(const Function& function) {
+Schedule scheduleNodes(const Function& function) {
   const Graph graph(function);
   Schedule best;
   for (const Row& row : kStrategies) {

@@ -18,7 +18,7 @@ struct Schedule {
 
 // Compares several orders by their peak and keeps the best. Reads and writes of one placeholder keep their order. The
 // same function always gets the same order; time grows with n log n.
-Schedule schedule(const Function& function);
+Schedule scheduleNodes(const Function& function);
 
 // The estimate for one order. Views cost nothing, in-place operators reuse a dying operand, and what is saved lies in
 // its placeholder.

@@ -24,50 +24,43 @@ void expectTopological(const Function& function, const Schedule& s) {
       if (v && !v.node->isStorage()) EXPECT_LT(at.at(v.node), at.at(node));
 }
 
-// The best of all orders.
-class BruteForce {
-public:
-  explicit BruteForce(const Function& function) : function_(function) {
-    for (const auto& node : function.nodes()) nodes_.push_back(node.get());
-    done_.resize(nodes_.size());
+// The best of all orders of nodes that are neither views nor work in place: what is alive depends only on the set of
+// nodes that ran, so the best way to each set is enough.
+int64_t bestPeak(const Function& function) {
+  std::vector<const Node*> nodes;
+  std::unordered_map<const Node*, size_t> number;
+  for (const auto& node : function.nodes()) {
+    number.emplace(node.get(), nodes.size());
+    nodes.push_back(node.get());
   }
-  // Nothing when there are too many orders.
-  std::optional<int64_t> peak() {
-    walk();
-    if (orders_ == kMost) return std::nullopt;
-    return best_;
-  }
-
-private:
-  static constexpr int kMost = 200;
-
-  void walk() {
-    if (orders_ == kMost) return;
-    if (order_.size() == nodes_.size()) {
-      ++orders_;
-      best_ = std::min(best_, peakBytes(function_, order_));
-      return;
+  const size_t sets = size_t{1} << nodes.size();
+  std::vector<size_t> needs(nodes.size()), users(nodes.size());
+  std::vector<int64_t> bytes(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Value v : nodes[i]->inputs())
+      if (!v.node->isStorage()) needs[i] |= size_t{1} << number.at(v.node);
+    bool saved = nodes[i]->op() == Op::Save;
+    for (const Use& use : nodes[i]->uses()) {
+      users[i] |= size_t{1} << number.at(use.user);
+      saved = saved || use.user->op() == Op::Save;
     }
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      const std::vector<Value> inputs = nodes_[i]->inputs();
-      const bool ready = std::all_of(inputs.begin(), inputs.end(), [&](Value v) {
-        return v.node->isStorage() || std::find(order_.begin(), order_.end(), v.node) != order_.end();
-      });
-      if (done_[i] || !ready) continue;
-      done_[i] = true;
-      order_.push_back(nodes_[i]);
-      walk();
-      order_.pop_back();
-      done_[i] = false;
+    bytes[i] = saved ? 0 : (nodes[i]->type().bytes() + 63) / 64 * 64;
+  }
+  std::vector<int64_t> best(sets, INT64_MAX);
+  best[0] = 0;
+  for (size_t set = 0; set < sets; ++set) {
+    if (best[set] == INT64_MAX) continue;
+    int64_t live = 0;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if ((set >> i & 1) != 0 && (users[i] & ~set) != 0) live += bytes[i];
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if ((set >> i & 1) != 0 || (needs[i] & ~set) != 0) continue;
+      int64_t& next = best[set | size_t{1} << i];
+      next = std::min(next, std::max(best[set], live + bytes[i]));
     }
   }
-
-  const Function& function_;
-  std::vector<const Node*> nodes_, order_;
-  std::vector<bool> done_;
-  int64_t best_ = INT64_MAX;
-  int orders_ = 0;
-};
+  return best[sets - 1];
+}
 
 TEST(Schedule, FinishesOneBranchBeforeItStartsTheNext) {
   Module module;
@@ -77,7 +70,7 @@ TEST(Schedule, FinishesOneBranchBeforeItStartsTheNext) {
   for (int i = 0; i < 8; ++i) wide.push_back(b.concat(std::vector<Value>(64, x), {.axis = 0}));
   for (const Value v : wide) narrow.push_back(b.reduced(v, "sum", {0}));
   b.output("y", b.concat(narrow, {.axis = 0}));
-  const Schedule s = schedule(b.function());
+  const Schedule s = scheduleNodes(b.function());
   expectTopological(b.function(), s);
   // All eight wide ones at once, or one at a time beside the narrow ones that are done.
   EXPECT_EQ(s.givenPeak, 8 * 4096 + 64);
@@ -91,7 +84,7 @@ TEST(Schedule, KeepsTheGivenOrderWhereNothingIsGained) {
   Value v = b.input("x", row(16));
   for (int i = 0; i < 5; ++i) v = b.neg(v);
   b.output("y", v);
-  const Schedule s = schedule(b.function());
+  const Schedule s = scheduleNodes(b.function());
   EXPECT_EQ(s.strategy, "given");
   size_t i = 0;
   for (const auto& node : b.function().nodes()) EXPECT_EQ(s.order[i++], node.get());
@@ -105,7 +98,7 @@ TEST(Schedule, CountsViewsInPlaceAndSavedResultsAsIrgenAndMemoryDo) {
   const Value r = b.neg(b.reshape(a, {.shape = {4, 4}}));  // over a
   const Value m = b.matMul(r, r);                          // not over r
   b.output("y", b.reshape(b.neg(m), {.shape = {16}}));     // over m, in y
-  EXPECT_EQ(schedule(b.function()).peak, 128);
+  EXPECT_EQ(scheduleNodes(b.function()).peak, 128);
 }
 
 TEST(Schedule, LeavesReadsAndWritesOfAPlaceholderInOrder) {
@@ -118,7 +111,7 @@ TEST(Schedule, LeavesReadsAndWritesOfAPlaceholderInOrder) {
   const Value after = b.named("after").concat(std::vector<Value>(64, state->result()), {.axis = 0});
   b.output("sum", b.reduced(after, "sum", {0}));
   b.output("old", b.reduced(before, "sum", {0}));
-  const Schedule s = schedule(b.function());
+  const Schedule s = scheduleNodes(b.function());
   expectTopological(b.function(), s);
   const auto at = [&](std::string_view name) {
     return std::find_if(s.order.begin(), s.order.end(), [&](const Node* n) { return n->name() == name; });
@@ -129,7 +122,7 @@ TEST(Schedule, LeavesReadsAndWritesOfAPlaceholderInOrder) {
 
 TEST(Schedule, IsNeverWorseThanTheGivenOrderAndNearTheBest) {
   int compared = 0, best = 0;
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 80; ++seed) {
     Random random(seed);
     Module module;
     Builder b(*module.addFunction("main"));
@@ -144,14 +137,15 @@ TEST(Schedule, IsNeverWorseThanTheGivenOrderAndNearTheBest) {
     for (const auto& node : b.function().nodes())
       if (node->uses().empty()) ends.push_back(node->result());
     for (const Value v : ends) b.output("y", b.reduced(v, "sum", {0}));
-    const Schedule s = schedule(b.function());
+    const Schedule s = scheduleNodes(b.function());
     expectTopological(b.function(), s);
     EXPECT_LE(s.peak, s.givenPeak);
-    const auto optimum = BruteForce(b.function()).peak();
-    if (!optimum) continue;
+    if (b.function().size() > 13) continue;
+    const int64_t optimum = bestPeak(b.function());
     ++compared;
-    best += s.peak == *optimum ? 1 : 0;
-    EXPECT_LE(static_cast<double>(s.peak), 1.5 * static_cast<double>(*optimum)) << seed;
+    best += s.peak == optimum ? 1 : 0;
+    EXPECT_GE(s.peak, optimum);
+    EXPECT_LE(static_cast<double>(s.peak), 1.5 * static_cast<double>(optimum)) << seed;
   }
   EXPECT_GT(compared, 20);
   EXPECT_GT(best, compared * 8 / 10);
@@ -163,7 +157,7 @@ TEST(Schedule, RandomGraphsStayValidInTheNewOrder) {
     RandomOptions options;
     options.allowed = [](const OpDef& op) { return op.kind != OpKind::Composite; };
     const Function* function = RandomGraph(module, seed, options).addFunction("main", 20);
-    const Schedule s = schedule(*function);
+    const Schedule s = scheduleNodes(*function);
     expectTopological(*function, s);
     const auto program = generate(*function, s.order);
     ASSERT_TRUE(program.ok()) << program.error().text();
