@@ -16,7 +16,12 @@
   X(linearRows)            \
   X(poolRows)              \
   X(quantRows)             \
-  X(normalizeRows)
+  X(normalizeRows)         \
+  X(recurrentRows)         \
+  X(attentionRows)         \
+  X(resizeRows)            \
+  X(controlRows)           \
+  X(sequenceRows)
 
 namespace aglow::onnx {
 
