@@ -6,6 +6,9 @@
 #include "cli/cli.h"
 #include "cli/model_options.h"
 #include "compile/text_files.h"
+#include "graph/dot.h"
+#include "graph/text.h"
+#include "inst/text.h"
 
 namespace aglow::cli {
 
@@ -50,9 +53,9 @@ Diagnosed<Unit> execute(const EmitOptions& emit) {
   };
   const auto writeGraph = [&](const Module& module) -> Status {
     if (wants("graph"))
-      AGLOW_OK(emit.outputDir.empty() ? printOut(graphText(module)) : writeGraphFile(base + ".graph", module));
+      AGLOW_OK(emit.outputDir.empty() ? printOut(print(module)) : writeModule(base + ".graph", module));
     if (wants("dot"))
-      AGLOW_OK(emit.outputDir.empty() ? printOut(graphText(module)) : writeTextFile(base + ".dot", graphText(module)));
+      AGLOW_OK(emit.outputDir.empty() ? printOut(drawDot(module)) : writeTextFile(base + ".dot", drawDot(module)));
     return {};
   };
   const auto observer = options->observer;
@@ -67,8 +70,8 @@ Diagnosed<Unit> execute(const EmitOptions& emit) {
   if (emit.model.timing) std::cerr << timingTable(*compiled);
   Status written;
   if (compiled->program && wants("ir"))
-    written = emit.outputDir.empty() ? printOut(programText(*compiled->program))
-                                     : writeProgramFile(base + ".ir", *compiled->program);
+    written =
+        emit.outputDir.empty() ? printOut(print(*compiled->program)) : writeProgram(base + ".ir", *compiled->program);
   else if (compiled->module && options->stopAfter != "schedule")
     written = writeGraph(*compiled->module);
   if (!written.ok()) return failed(written);

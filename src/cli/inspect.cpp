@@ -6,10 +6,9 @@
 #include "cli/cli.h"
 #include "cli/model_options.h"
 #include "compile/text_files.h"
+#include "graph/dot.h"
 #include "import/onnx/op_import.h"
-#if __has_include("memory/report.h")
-#include "memory/report.h"
-#endif
+#include "memory/place.h"
 
 namespace aglow::cli {
 
@@ -106,6 +105,23 @@ nlohmann::json summaryJson(const onnx::Model& model, const Survey& survey) {
   return json;
 }
 
+// The arena against what is alive at most, then the largest buffers with their lifetimes.
+std::string memoryText(const MemoryReport& memory, const Program& program) {
+  constexpr size_t kShown = 20;
+  std::string out = fmt::format(
+      "activations {:>14} bytes in one arena (at least {} are alive at once)\nweights     {:>14} bytes\ninputs      "
+      "{:>14} bytes\noutputs     {:>14} bytes\n\nlargest buffers:\n{:>12} {:>12} {:>8} {:>8}  name\n",
+      memory.arenaBytes, memory.lowerBound, memory.constantBytes, memory.inputBytes, memory.outputBytes, "offset",
+      "bytes", "from", "to");
+  std::vector<MemoryReport::Interval> buffers = memory.buffers;
+  std::sort(buffers.begin(), buffers.end(),
+            [](const auto& a, const auto& b) { return std::pair(-a.bytes, a.region) < std::pair(-b.bytes, b.region); });
+  for (size_t i = 0; i < std::min(buffers.size(), kShown); ++i)
+    out += fmt::format("{:>12} {:>12} {:>8} {:>8}  {}\n", buffers[i].offset, buffers[i].bytes, buffers[i].first,
+                       buffers[i].last, program[buffers[i].region].name);
+  return out;
+}
+
 // Strings of a model may hold any bytes; JSON must be UTF-8.
 std::string dumped(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -136,21 +152,19 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
       if (observer) AGLOW_OK(observer(event));
       const std::string stage = options->stopAfter.empty() ? "optimize" : options->stopAfter;
       if (inspect.dot.empty() || event.graph == nullptr || event.phase != stage || !event.pass.empty()) return {};
-      return writeTextFile(inspect.dot, graphText(*event.graph));
+      return writeTextFile(inspect.dot, drawDot(*event.graph));
     };
     auto compiled = compile(*file, *options);
     if (!compiled.ok()) return compiled.diagnostics();
-#if __has_include("memory/report.h")
     if (inspect.memory && compiled->program) {
       const MemoryReport memory = memoryReport(*compiled->program);
       json["memory"] = {{"arena_bytes", memory.arenaBytes},
-                        {"lower_bound_bytes", memory.lowerBoundBytes},
+                        {"lower_bound_bytes", memory.lowerBound},
                         {"weights_bytes", memory.constantBytes},
-                        {"placeholder_bytes", memory.placeholderBytes}};
-      text += memoryText(memory);
-    } else
-#endif
-    if (inspect.dot.empty() && !file->onnx) {
+                        {"input_bytes", memory.inputBytes},
+                        {"output_bytes", memory.outputBytes}};
+      text += memoryText(memory, *compiled->program);
+    } else if (inspect.dot.empty() && !file->onnx) {
       for (const Port& port : compiled->interface.inputs)
         text += fmt::format("input {} : {}\n", port.name, port.type.text());
       for (const Port& port : compiled->interface.outputs)

@@ -7,6 +7,8 @@
 #include <iostream>
 
 #include "compile/text_files.h"
+#include "graph/text.h"
+#include "inst/text.h"
 #include "support/machine.h"
 #include "support/sizes.h"
 #include "support/suggest.h"
@@ -55,12 +57,12 @@ public:
     const std::string file =
         fmt::format("{}/{:03}-{}{}{}{}", dump_, ++number_, event.phase, event.pass.empty() ? "" : "-", event.pass,
                     event.program != nullptr ? ".ir" : ".graph");
-    return event.program != nullptr ? writeProgramFile(file, *event.program) : writeGraphFile(file, *event.graph);
+    return event.program != nullptr ? writeProgram(file, *event.program) : writeModule(file, *event.graph);
   }
 
 private:
   static std::string stageText(const StageEvent& event) {
-    return event.program != nullptr ? programText(*event.program) : graphText(*event.graph);
+    return event.program != nullptr ? print(*event.program) : print(*event.graph);
   }
 
   std::string dump_;

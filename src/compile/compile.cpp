@@ -6,6 +6,7 @@
 #include "compile/evaluate.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
+#include "graph/text.h"
 
 namespace aglow {
 
@@ -55,10 +56,6 @@ Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& opt
   return compilation;
 }
 
-bool endsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 }  // namespace
 
 std::vector<std::string_view> backendNames() {
@@ -98,13 +95,13 @@ Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptio
 }
 
 Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options) {
-  if (endsWith(path, ".graph")) {
-    auto module = readGraphFile(path);
+  if (path.ends_with(".graph")) {
+    auto module = readModule(path);
     if (!module.ok()) return module.error();
     return compileModule(*std::move(module), options);
   }
-  if (endsWith(path, ".ir")) {
-    auto program = readProgramFile(path);
+  if (path.ends_with(".ir")) {
+    auto program = readProgram(path);
     if (!program.ok()) return program.error();
     Compilation compilation;
     compilation.interface = interfaceOf(*program);

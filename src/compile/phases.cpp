@@ -6,24 +6,15 @@
 
 #include <chrono>
 
+#include "graph/verifier.h"
 #include "inst/irgen.h"
+#include "inst/schedule.h"
+#include "inst/verifier.h"
 #include "lower/lower.h"
 #include "memory/plan.h"
-#include "support/suggest.h"
-#if __has_include("graph/verifier.h")
-#include "graph/verifier.h"
-#else
-namespace aglow { static Status verify(const Module&) { return {}; } }
-#endif
-#if __has_include("inst/verifier.h")
-#include "inst/verifier.h"
-#else
-namespace aglow { static Status verify(const Program&) { return {}; } }
-#endif
-#include "inst/schedule.h"
-#if __has_include("optimize/optimize.h")
 #include "optimize/optimize.h"
-#endif
+#include "optimize/rules.h"
+#include "support/suggest.h"
 
 namespace aglow {
 
@@ -40,7 +31,6 @@ private:
 
 // ---------------------------------------------------------------- the phases
 
-#if __has_include("optimize/optimize.h")
 Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
   PassContext context{.evaluator = state.evaluator, .disabled = state.options.disabled};
   Stopwatch watch;
@@ -59,9 +49,8 @@ Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
 }
 
 Status optimize(PipelineState& state) { return runPipeline(state, optimizePipeline()); }
-Status optimizeCore(PipelineState& state) { return runPipeline(state, optimizeCorePipeline()); }
+Status optimizeCore(PipelineState& state) { return runPipeline(state, loweredPipeline()); }
 
-#endif
 Status lowerComposites(PipelineState& state) {
   const Stopwatch watch;
   const KeepComposite keep = [&](const Node& node) { return static_cast<bool>(state.backend.supports(node)); };
@@ -100,13 +89,9 @@ Status memory(PipelineState& state) {
 }
 
 constexpr Phase kPhases[] = {
-#if __has_include("optimize/optimize.h")
     {"optimize", "target-independent rules and passes on the model's own operators", optimize},
-#endif
     {"lower", "composite operators become core ones, unless the backend keeps them", lowerComposites},
-#if __has_include("optimize/optimize.h")
     {"optimize-core", "the rules again, on what lowering left", optimizeCore},
-#endif
     {"schedule", "the order of nodes that keeps peak memory low", schedule},
     {"irgen", "nodes become instructions over addresses", irgen},
     {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
@@ -124,10 +109,8 @@ const Phase* findPhase(std::string_view name) {
 
 std::vector<std::string> passNames() {
   std::vector<std::string> names;
-#if __has_include("optimize/optimize.h")
-  for (const Pipeline& pipeline : {optimizePipeline(), optimizeCorePipeline()})
+  for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline()})
     for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-#endif
   for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions"}) names.emplace_back(name);
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;
@@ -180,9 +163,8 @@ Status checkNames(const CompileOptions& options) {
   std::vector<std::string> known = passNames();
   for (const Phase& phase : kPhases) known.emplace_back(phase.name);
   std::vector<std::string> switchable = passNames();
-#if __has_include("optimize/optimize.h")
-  for (const std::string& rule : ruleNames()) switchable.push_back(rule);
-#endif
+  for (const RuleTheme& theme : ruleThemes())
+    for (const Rule& rule : theme.rules) switchable.emplace_back(rule.name);
   known.emplace_back("import");
   const auto check = [](const std::string& name, const std::vector<std::string>& names,
                         std::string_view what) -> Status {

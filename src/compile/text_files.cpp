@@ -1,8 +1,18 @@
 #include "compile/text_files.h"
 
+#include <filesystem>
+
+#include "inst/text.h"
 #include "support/file.h"
 
 namespace aglow {
+
+namespace {
+
+// NAME.blobs belongs to NAME.graph, which may stand in the same folder.
+std::string blobsBeside(const std::string& path) { return path + ".blobs"; }
+
+}  // namespace
 
 bool isTextForm(std::string_view path) { return path.ends_with(".graph") || path.ends_with(".ir"); }
 
@@ -10,11 +20,24 @@ Status writeTextFile(const std::string& path, const std::string& text) {
   return writeFileAtomically(path, std::as_bytes(std::span(text)));
 }
 
-std::string graphText(const Module&) { return {}; }
-std::string programText(const Program&) { return {}; }
-Status writeGraphFile(const std::string& path, const Module& module) { return writeTextFile(path, graphText(module)); }
-Status writeProgramFile(const std::string& path, const Program& program) { return writeTextFile(path, programText(program)); }
-Result<std::unique_ptr<Module>> readGraphFile(const std::string& path) { return Error{.code = Code::BadText, .message = "cannot be read", .where = path}; }
-Result<Program> readProgramFile(const std::string& path) { return Error{.code = Code::BadText, .message = "cannot be read", .where = path}; }
+Status writeProgram(const std::string& path, const Program& program) {
+  BlobStore blobs;
+  const std::string text = print(program, &blobs);
+  if (!blobs.tensors().empty()) AGLOW_OK(writeBlobs(blobsBeside(path), blobs));
+  return writeTextFile(path, text);
+}
+
+Result<Program> readProgram(const std::string& path) {
+  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  BlobStore blobs;
+  std::error_code ignored;
+  if (std::filesystem::exists(blobsBeside(path), ignored)) {
+    AGLOW_TRY(blobs, readBlobs(blobsBeside(path)));
+  }
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  Result<Program> program = parseProgram(text, &blobs);
+  if (!program.ok()) return std::move(program).error().at(path);
+  return program;
+}
 
 }  // namespace aglow
