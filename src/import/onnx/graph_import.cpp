@@ -11,7 +11,7 @@ namespace aglow::onnx {
 
 namespace {
 
-constexpr int64_t kOldestOpset = 7;
+constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 28;
 constexpr int kMaxDepth = 100;             // of nested graphs and function calls
 constexpr size_t kMaxNodes = 1'000'000;    // imported in all, unrolled loops and called functions included

@@ -72,7 +72,14 @@ void clip(OpImport& c) {
 }
 
 void pRelu(OpImport& c) {
-  const Value x = c.in(0), slope = c.in(1);
+  const Value x = c.in(0);
+  Value slope = c.in(1);
+  // Before opset 7 a vector of slopes went with the channels.
+  if (c.version < 7 && slope.rank() == 1 && slope.dim(0) > 1 && x.rank() > 2) {
+    std::vector<int64_t> shape(static_cast<size_t>(x.rank() - 1), 1);
+    shape[0] = slope.dim(0);
+    slope = c.b.reshaped(slope, shape);
+  }
   const Result<Shape> common = broadcastShapes(x.shape(), slope.shape());
   if (!common.ok() || *common != x.shape())
     fail(Code::BadNode,

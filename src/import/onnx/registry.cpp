@@ -44,6 +44,17 @@ AttrValue attributeOf(const OpImport& c, const AttrDef& def) {
   return c.elem(def.name, std::get<ElemKind>(otherwise));
 }
 
+// Before opset 7 the second operand of a binary operator stretched only when asked to, from an axis of the first on.
+Value legacyBroadcast(const OpImport& c, Value a, Value b) {
+  if (c.integer("broadcast", 0) == 0 || !c.hasAttr("axis")) return b;
+  const int64_t axis = c.axis(c.integer("axis"), a.rank());
+  std::vector<int64_t> shape = b.shape().dims();
+  if (axis + b.rank() > a.rank())
+    fail(Code::BadNode, "axis " + std::to_string(axis) + " leaves no room for an operand of shape " + b.shape().text());
+  shape.resize(static_cast<size_t>(a.rank() - axis), 1);
+  return c.b.reshaped(b, shape);
+}
+
 // Operands by position, attributes by name.
 void importByRecord(OpImport& c) {
   const OpDef& def = *recordOf(c.node.opType);
@@ -51,6 +62,7 @@ void importByRecord(OpImport& c) {
   std::vector<Value> operands;
   for (int i = 0; i < c.inputs(); ++i) operands.push_back(c.optional(i));
   if (operands.empty() || !operands.front()) c.in(0);  // names the missing operand
+  if (c.version < 7 && operands.size() == 2) operands[1] = legacyBroadcast(c, operands[0], operands[1]);
   for (int i = 0; i < def.attrs.size(); ++i) attrs.setAt(i, attributeOf(c, def.attrs[i]));
   aglow::Node* node = c.b.make(std::move(operands), std::move(attrs));
   for (int i = 0; i < node->resultCount(); ++i) c.out(i, node->result(i));
