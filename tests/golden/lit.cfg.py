@@ -12,10 +12,10 @@ if not os.access(program, os.X_OK):
     lit_config.fatal(f"{program} is no program: run ./dev build, or set AGLOW_BIN")
 
 config.name = "aglow"
-config.test_format = lit.formats.ShTest(True)
+config.test_format = lit.formats.ShTest(False)
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(os.path.dirname(program), "golden")
-config.suffixes = [".test", ".graph", ".inst"]
+config.suffixes = [".test", ".graph", ".ir"]
 config.environment["NO_COLOR"] = "1"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
