@@ -11,9 +11,12 @@ namespace aglow::onnx {
 
 namespace {
 
+// Thrown out of a nested graph or function whose own nodes' faults are in the diagnostics already.
+struct Reported {};
+
 constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 28;
-constexpr int kMaxDepth = 100;             // of nested graphs and function calls
+constexpr size_t kMaxDepth = 100;          // of nested graphs and function calls
 constexpr size_t kMaxNodes = 1'000'000;    // imported in all, unrolled loops and called functions included
 constexpr int64_t kFoldBytes = 64 * 1024;  // results up to this size are folded at once
 
@@ -34,26 +37,40 @@ GraphImport::GraphImport(const Model& model, const ImportOptions& options, const
       function_(result_.module->addFunction("main")),
       builder_(*function_) {}
 
+// Makes a scope the innermost one for as long as it lives, also when an exception ends it.
+class GraphImport::Entered {
+public:
+  Entered(GraphImport& import, Scope& scope) : scopes_(import.scopes_) {
+    if (scopes_.size() >= kMaxDepth) fail(Code::LimitReached, "graphs and functions are nested too deeply");
+    scopes_.push_back(&scope);
+  }
+  ~Entered() { scopes_.pop_back(); }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+private:
+  std::vector<Scope*>& scopes_;
+};
+
 Diagnosed<ImportedModel> GraphImport::run() {
   const auto standard = model_.opsets.find("");
   if (standard != model_.opsets.end() && (standard->second < kOldestOpset || standard->second > kNewestOpset))
-    return Error{.code = Code::UnsupportedFeature,
-                 .message = fmt::format("the model is written for opset {}; opsets {} to {} are supported",
-                                        standard->second, kOldestOpset, kNewestOpset),
-                 .where = {},
-                 .hint = "convert it with onnx.version_converter"};
+    report({.code = Code::UnsupportedFeature,
+            .message = fmt::format("the model is written for opset {}; opsets {} to {} are supported", standard->second,
+                                   kOldestOpset, kNewestOpset),
+            .where = {},
+            .hint = "convert it with onnx.version_converter"});
   if (model_.opsets.empty())
-    return Error{.code = Code::BadGraph, .message = "the model does not say which opset it is written for"};
+    report({.code = Code::BadGraph, .message = "the model does not say which opset it is written for"});
 
   Scope scope;
   scope.opsets = &model_.opsets;
-  scopes_.push_back(&scope);
+  const Entered entered(*this, scope);
   importInitializers(model_.graph, scope);
   importInputs(model_.graph, scope);
   if (!diagnostics_.empty()) return diagnostics_;  // without inputs, everything else would fail as well
   importNodes(model_.graph.nodes, scope);
   importOutputs(model_.graph, scope);
-  scopes_.pop_back();
   if (!diagnostics_.empty()) return diagnostics_;
   return std::move(result_);
 }
@@ -156,13 +173,13 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
 // ---------------------------------------------------------------- names
 
 const Imported* GraphImport::lookup(const Scope& scope, const std::string& name) const {
-  for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer)
+  for (const Scope* s = &scope; s != nullptr; s = s->function != nullptr ? nullptr : s->outer)
     if (const auto it = s->values.find(name); it != s->values.end()) return &it->second;
   return nullptr;
 }
 
 bool GraphImport::isFailed(const Scope& scope, const std::string& name) const {
-  for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer)
+  for (const Scope* s = &scope; s != nullptr; s = s->function != nullptr ? nullptr : s->outer)
     if (s->failed.contains(name)) return true;
   return false;
 }
@@ -187,7 +204,7 @@ Node GraphImport::resolved(const Node& node, const Scope& scope) const {
       copy.attributes.push_back(attribute);
       continue;
     }
-    for (const Scope* s = &scope; s != nullptr; s = s->isFunction ? nullptr : s->outer) {
+    for (const Scope* s = &scope; s != nullptr; s = s->function != nullptr ? nullptr : s->outer) {
       const auto it = s->attributes.find(attribute.refAttrName);
       if (it == s->attributes.end()) continue;
       copy.attributes.push_back(*it->second);
@@ -265,6 +282,9 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     if (failure.error().code == Code::LimitReached) throw;
     failNode(failure.error());
     return;
+  } catch (const Reported&) {
+    scope.failed.insert(original.outputs.begin(), original.outputs.end());
+    return;
   } catch (const NeedsValue& needs) {
     const bool known = std::all_of(needs.inputs.begin(), needs.inputs.end(), [&](const std::string& name) {
       const auto it = options_.given.find(name);
@@ -293,39 +313,33 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
 
 std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, const Node& node,
                                                 const std::vector<Imported>& operands) {
-  if (std::find(calls_.begin(), calls_.end(), &function) != calls_.end())
+  if (std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope* s) { return s->function == &function; }))
     fail(Code::BadGraph, fmt::format("function '{}' calls itself", function.name));
   if (operands.size() > function.inputs.size())
     fail(Code::BadNode,
          fmt::format("function '{}' takes {} inputs, got {}", function.name, function.inputs.size(), operands.size()));
-  if (++depth_ > kMaxDepth) fail(Code::LimitReached, "functions are nested too deeply");
   Scope scope;
-  scope.isFunction = true;
   scope.opsets = &function.opsets;
   for (const Attribute& attribute : function.attributeProtos) scope.attributes[attribute.name] = &attribute;
   for (const Attribute& attribute : node.attributes) scope.attributes[attribute.name] = &attribute;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     define(scope, function.inputs[i], i < operands.size() ? operands[i] : Imported::none());
-  calls_.push_back(&function);
-  scopes_.push_back(&scope);
+  scope.function = &function;
+  const Entered entered(*this, scope);
   importNodes(function.nodes, scope);
   std::vector<Imported> results;
   for (const std::string& name : function.outputs) {
     const Imported* value = lookup(scope, name);
     if (value == nullptr) {
-      if (isFailed(scope, name)) fail(Code::BadNode, "the function's body could not be imported");
+      if (isFailed(scope, name)) throw Reported{};
       fail(Code::BadGraph, fmt::format("function '{}' does not compute its output '{}'", function.name, name));
     }
     results.push_back(*value);
   }
-  scopes_.pop_back();
-  calls_.pop_back();
-  --depth_;
   return results;
 }
 
 std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::vector<Imported>& inputs) {
-  if (++depth_ > kMaxDepth) fail(Code::LimitReached, "graphs are nested too deeply");
   if (inputs.size() != graph.inputs.size())
     fail(Code::BadNode, fmt::format("the nested graph '{}' takes {} inputs, expected {}", graph.name,
                                     graph.inputs.size(), inputs.size()));
@@ -334,19 +348,17 @@ std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::v
   scope.opsets = scope.outer->opsets;
   for (size_t i = 0; i < inputs.size(); ++i) define(scope, graph.inputs[i].name, inputs[i]);
   importInitializers(graph, scope);
-  scopes_.push_back(&scope);
+  const Entered entered(*this, scope);
   importNodes(graph.nodes, scope);
   std::vector<Imported> results;
   for (const ValueInfo& info : graph.outputs) {
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
-      if (isFailed(scope, info.name)) fail(Code::BadNode, "a nested graph could not be imported");
+      if (isFailed(scope, info.name)) throw Reported{};
       fail(Code::BadGraph, fmt::format("the nested graph does not compute its output '{}'", info.name));
     }
     results.push_back(*value);
   }
-  scopes_.pop_back();
-  --depth_;
   return results;
 }
 

@@ -32,10 +32,12 @@ private:
     const Scope* outer = nullptr;
     const Opsets* opsets = nullptr;
     std::map<std::string, const Attribute*> attributes;
-    bool isFunction = false;  // names of the caller are out of sight
+    const onnx::Function* function = nullptr;  // a function's body: names of the caller are out of sight
     std::unordered_map<std::string, Imported> values;
     std::set<std::string> failed;  // defined by nodes that could not be imported
   };
+
+  class Entered;
 
   void importInputs(const Graph& graph, Scope& scope);
   void importInitializers(const Graph& graph, Scope& scope);
@@ -63,9 +65,7 @@ private:
   Builder builder_;
   Diagnostics diagnostics_;
   std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input
-  std::vector<const onnx::Function*> calls_;
-  std::vector<Scope*> scopes_;  // innermost last
-  int depth_ = 0;
+  std::vector<Scope*> scopes_;                                      // innermost last
   size_t imported_ = 0;
 };
 

@@ -27,6 +27,8 @@ Diagnosed<ImportedModel> importModel(const Model& model, const ImportOptions& op
   while (true) {
     try {
       return GraphImport(model, options, frozen).run();
+    } catch (const BuildFailure& failure) {
+      return failure.error();  // a limit: nothing else of the model matters
     } catch (const NeedsValue& needs) {
       const size_t before = frozen.size();
       for (const std::string& name : needs.inputs) {

@@ -56,8 +56,13 @@ Value emptyScan(Builder& b, const ValueInfo& info, int64_t axis) {
 }
 
 void ifOp(OpImport& c) {
+  const Graph& then = c.graph("then_branch");
+  const Graph& otherwise = c.graph("else_branch");
+  if (then.outputs.size() != otherwise.outputs.size() || then.outputs.size() != c.node.outputs.size())
+    fail(Code::BadNode, fmt::format("expected as many outputs of both branches as the node has ({}), got {} and {}",
+                                    c.node.outputs.size(), then.outputs.size(), otherwise.outputs.size()));
   const bool condition = decided(c, c.operand(0), "the condition");
-  const std::vector<Imported> results = c.inlineGraph(c.graph(condition ? "then_branch" : "else_branch"), {});
+  const std::vector<Imported> results = c.inlineGraph(condition ? then : otherwise, {});
   for (size_t i = 0; i < results.size(); ++i) c.out(static_cast<int>(i), results[i]);
 }
 
