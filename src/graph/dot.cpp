@@ -10,9 +10,7 @@
 
 namespace aglow {
 
-namespace {
-
-std::string escaped(std::string_view text) {
+std::string escapeDot(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
@@ -27,6 +25,8 @@ std::string escaped(std::string_view text) {
   }
   return out;
 }
+
+namespace {
 
 std::string_view colour(const Node& node) {
   switch (node.def().kind) {
@@ -49,7 +49,7 @@ public:
   std::string run(const std::vector<const Function*>& functions, const std::vector<const Node*>& storage) {
     for (const Node* node : storage) box(*node, "  ");
     for (const Function* function : functions) {
-      out_ += fmt::format("  subgraph cluster{} {{\n    label=\"{}\"\n", clusters_++, escaped(function->name()));
+      out_ += fmt::format("  subgraph cluster{} {{\n    label=\"{}\"\n", clusters_++, escapeDot(function->name()));
       for (const auto& node : function->nodes()) box(*node, "    ");
       out_ += "  }\n";
     }
@@ -63,9 +63,9 @@ public:
 private:
   void box(const Node& node, std::string_view indent) {
     ids_.emplace(&node, ids_.size());
-    std::string label = escaped(node.name()) + "\\n" + escaped(node.def().name);
-    if (const std::string attrs = printAttrs(node.attrs()); !attrs.empty()) label += "\\n" + escaped(attrs);
-    if (node.isStorage()) label += "\\n" + escaped(node.type().text());
+    std::string label = escapeDot(node.name()) + "\\n" + escapeDot(node.def().name);
+    if (const std::string attrs = printAttrs(node.attrs()); !attrs.empty()) label += "\\n" + escapeDot(attrs);
+    if (node.isStorage()) label += "\\n" + escapeDot(node.type().text());
     out_ += fmt::format("{}n{} [shape={}, fillcolor=\"{}\", label=\"{}\"]\n", indent, ids_.at(&node),
                         node.isStorage() ? "box" : "ellipse", colour(node), label);
   }
@@ -84,7 +84,7 @@ private:
   }
 
   void edge(const Node& from, const Node& to, const Type& type, std::string_view style) {
-    out_ += fmt::format("  n{} -> n{} [label=\"{}\"{}]\n", ids_.at(&from), ids_.at(&to), escaped(type.text()), style);
+    out_ += fmt::format("  n{} -> n{} [label=\"{}\"{}]\n", ids_.at(&from), ids_.at(&to), escapeDot(type.text()), style);
   }
 
   std::string out_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "graph/module.h"
 
@@ -11,5 +12,8 @@ namespace aglow {
 std::string drawDot(const Module& module);
 // One function, with the storage it uses.
 std::string drawDot(const Function& function);
+
+// A text inside of the quotes of a label, as valid UTF-8.
+std::string escapeDot(std::string_view text);
 
 }  // namespace aglow

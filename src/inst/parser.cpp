@@ -16,7 +16,7 @@ constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 class Parser {
 public:
-  Parser(std::string_view text, const BlobStore* blobs) : lexer_(text), constants_(blobs) {}
+  Parser(std::string_view text, const BlobStore& blobs) : lexer_(text), constants_(&blobs) {}
 
   Result<Program> run() {
     AGLOW_OK(lexer_.expect("declare"));
@@ -155,7 +155,7 @@ private:
     do {
       Operand operand;
       AGLOW_TRY(operand.access, access());
-      const bool absent = !list.empty() && operand.access == Access::In && lexer_.accept("none");
+      const bool absent = !list.empty() && operand.access == Access::In && lexer_.accept("_");
       if (!absent) {
         AGLOW_TRY(operand.region, region());
       }
@@ -215,6 +215,6 @@ private:
 
 }  // namespace
 
-Result<Program> parseProgram(std::string_view text, const BlobStore* blobs) { return Parser(text, blobs).run(); }
+Result<Program> parseProgram(std::string_view text, const BlobStore& blobs) { return Parser(text, blobs).run(); }
 
 }  // namespace aglow

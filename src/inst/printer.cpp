@@ -11,7 +11,7 @@ namespace aglow {
 namespace {
 
 std::string regionName(const Program& program, RegionId id) {
-  return id == kNoRegion ? "none" : printName("%", program[id].name);
+  return id == kNoRegion ? "_" : printName("%", program[id].name);
 }
 
 std::string declaration(const Region& region, ConstantText& constants) {

@@ -16,6 +16,6 @@ std::string print(const Program& program, BlobStore* blobs = nullptr);
 std::string print(const Program& program, const Instr& instr);
 
 // BadText with line and column for what breaks the grammar; whether the program makes sense is the verifier's matter.
-Result<Program> parseProgram(std::string_view text, const BlobStore* blobs = nullptr);
+Result<Program> parseProgram(std::string_view text, const BlobStore& blobs = {});
 
 }  // namespace aglow

@@ -68,7 +68,7 @@ TEST(InstText, RoundTripsGeneratedPrograms) {
     const std::string text = print(*program, &blobs);
     EXPECT_THAT(text, HasSubstr("Conv @out %conv, @in %\"an \\xff image\", @in %w"));
     EXPECT_THAT(text, HasSubstr("= blob 0x"));
-    const auto again = parseProgram(text, &blobs);
+    const auto again = parseProgram(text, blobs);
     ASSERT_TRUE(again.ok()) << again.error().text() << text;
     EXPECT_TRUE(*again == *program) << text;
     EXPECT_EQ(print(*again, &blobs), text);
@@ -78,7 +78,7 @@ TEST(InstText, RoundTripsGeneratedPrograms) {
 TEST(InstText, KeepsAbsentOperandsInTheirPlace) {
   const std::string text =
       "declare {\n  %x = placeholder @in f32[2]\n  %y = placeholder @out f32[2]\n}\nprogram @f {\n"
-      "  Clip @out %y, @in %x, @in none, @in %x\n}\n";
+      "  Clip @out %y, @in %x, @in _, @in %x\n}\n";
   const auto program = parseProgram(text);
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_EQ(program->instrs[0].operands[2].region, kNoRegion);
