@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "graph/dot.h"
 #include "graph/syntax.h"
 
@@ -32,14 +30,11 @@ std::string drawDot(const Program& program) {
   std::string out =
       "digraph aglow {\n  rankdir=TB\n  node [fontname=\"Helvetica\", style=filled]\n"
       "  edge [fontname=\"Helvetica\", fontsize=9]\n";
-  const auto line = [&](const auto& format, const auto&... values) {
-    fmt::format_to(std::back_inserter(out), fmt::runtime(format), values...);
-  };
   for (size_t i = 0; i < program.regions.size(); ++i) {
     const Region& region = program.regions[i];
-    line("  r{} [shape=box, fillcolor=\"{}\", label=\"{}\"]\n", i, colour(region), label(region));
+    out += fmt::format("  r{} [shape=box, fillcolor=\"{}\", label=\"{}\"]\n", i, colour(region), label(region));
     if (const auto* view = region.as<ViewOf>())
-      line("  r{} -> r{} [style=dashed, arrowhead=none, constraint=false]\n", view->base, i);
+      out += fmt::format("  r{} -> r{} [style=dashed, arrowhead=none, constraint=false]\n", view->base, i);
   }
   size_t last = program.instrs.size();
   for (size_t i = 0; i < program.instrs.size(); ++i) {
@@ -47,15 +42,19 @@ std::string drawDot(const Program& program) {
     if (instr.isMarker()) continue;
     std::string attrs = instr.kind == Instr::Kind::Compute ? escapeDot(printAttrs(instr.attrs)) : "";
     if (!attrs.empty()) attrs = "\\n" + attrs;
-    line("  i{} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", i, i, instrName(instr), attrs);
-    if (last < i) line("  i{} -> i{} [style=invis]\n", last, i);
+    out += fmt::format("  i{} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", i, i, instrName(instr),
+                       attrs);
+    if (last < i) out += fmt::format("  i{} -> i{} [style=invis]\n", last, i);
     last = i;
     for (const Operand& operand : instr.operands) {
       if (operand.region == kNoRegion) continue;
-      if (reads(operand.access)) line("  r{} -> i{} [label=\"{}\"]\n", operand.region, i, accessName(operand.access));
-      if (writes(operand.access)) line("  i{} -> r{} [label=\"{}\"]\n", i, operand.region, accessName(operand.access));
+      if (reads(operand.access))
+        out += fmt::format("  r{} -> i{} [label=\"{}\"]\n", operand.region, i, accessName(operand.access));
+      if (writes(operand.access))
+        out += fmt::format("  i{} -> r{} [label=\"{}\"]\n", i, operand.region, accessName(operand.access));
     }
-    if (instr.predicate != kNoRegion) line("  r{} -> i{} [label=\"if\", style=dashed]\n", instr.predicate, i);
+    if (instr.predicate != kNoRegion)
+      out += fmt::format("  r{} -> i{} [label=\"if\", style=dashed]\n", instr.predicate, i);
   }
   return out + "}\n";
 }

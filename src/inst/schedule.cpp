@@ -7,7 +7,6 @@
 #include <numeric>
 #include <queue>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "inst/program.h"
 #include "support/sizes.h"
@@ -143,7 +142,7 @@ public:
     for (const Graph::Buffer& b : graph.buffers) left_.push_back(static_cast<int32_t>(b.users.size()));
   }
 
-  double run(const Order& order) {
+  int64_t run(const Order& order) {
     double live = 0, peak = 0;
     for (const int32_t number : order) {
       const Graph::Step& s = graph_.step(number);
@@ -160,7 +159,7 @@ public:
       peak = std::max(peak, live + made - shared);
       live += made - freed;
     }
-    return peak;
+    return static_cast<int64_t>(std::min(peak, 0x1p62));
   }
 
 private:
@@ -357,7 +356,7 @@ Schedule scheduleNodes(const Function& function) {
   for (const Row& row : kStrategies) {
     const Order order = row.run(graph);
     AGLOW_CHECK(order.size() == graph.steps.size(), fmt::format("the order '{}' lacks nodes", row.name));
-    const auto peak = static_cast<int64_t>(Simulation(graph).run(order));
+    const int64_t peak = Simulation(graph).run(order);
     if (best.strategy.empty()) best.givenPeak = peak;
     if (!best.strategy.empty() && peak >= best.peak) continue;
     best.peak = peak;
@@ -374,7 +373,7 @@ int64_t peakBytes(const Function& function, std::span<const Node* const> order) 
   for (size_t i = 0; i < graph.nodes.size(); ++i) numbers.emplace(graph.nodes[i], static_cast<int32_t>(i));
   Order steps;
   for (const Node* node : order) steps.push_back(numbers.at(node));
-  return static_cast<int64_t>(Simulation(graph).run(steps));
+  return Simulation(graph).run(steps);
 }
 
 }  // namespace aglow

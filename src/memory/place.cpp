@@ -1,6 +1,8 @@
 // Between the marks of a program and the buffers of a placement.
 #include "memory/place.h"
 
+#include <algorithm>
+
 #include "memory/placement.h"
 #include "support/sizes.h"
 
@@ -8,7 +10,7 @@ namespace aglow {
 
 namespace {
 
-// With all buffers together below this, no offset overflows.
+// With all buffers together below this, no sum of them overflows.
 constexpr int64_t kMostBytes = int64_t{1} << 56;
 
 std::vector<MemoryReport::Interval> intervalsOf(const Program& program) {
@@ -42,17 +44,23 @@ std::vector<Buffer> buffersOf(const std::vector<MemoryReport::Interval>& interva
 
 }  // namespace
 
-Result<bool> placeArena(Program& program) {
-  const std::vector<MemoryReport::Interval> intervals = intervalsOf(program);
-  const std::vector<Buffer> buffers = buffersOf(intervals);
+Status checkSizes(const Program& program) {
   int64_t sum = 0;
-  for (const Buffer& buffer : buffers) {
-    sum += buffer.bytes;
-    if (buffer.bytes > kMostBytes || sum > kMostBytes)
+  for (const Region& region : program.regions) {
+    if (region.as<Allocated>() == nullptr) continue;
+    const int64_t bytes = region.type.bytes();
+    sum += std::min(bytes, kMostBytes) + Program::kAlignment;
+    if (bytes > kMostBytes || sum > kMostBytes)
       return Error{.code = Code::TooLarge,
                    .message = "the intermediate results need more memory than can be addressed"};
   }
-  const Placement placement = placeBuffers(buffers);
+  return {};
+}
+
+Result<bool> placeArena(Program& program) {
+  AGLOW_OK(checkSizes(program));
+  const std::vector<MemoryReport::Interval> intervals = intervalsOf(program);
+  const Placement placement = placeBuffers(buffersOf(intervals));
   for (size_t i = 0; i < intervals.size(); ++i)
     program[intervals[i].region].as<Allocated>()->offset = placement.offsets[i];
   program.arenaBytes = placement.bytes;

@@ -8,6 +8,9 @@
 
 namespace aglow {
 
+// TooLarge when all buffers together are beyond what can be addressed. Whoever adds up bytes asks this first.
+Status checkSizes(const Program& program);
+
 // Needs the marks of markLifetimes. Reports that the program changed.
 Result<bool> placeArena(Program& program);
 

@@ -24,6 +24,7 @@ constexpr MemoryPass kPasses[] = {
 std::span<const MemoryPass> memoryPasses() { return kPasses; }
 
 Status planMemory(Program& program, const MemoryOptions& options) {
+  AGLOW_OK(checkSizes(program));
   for (const MemoryPass& pass : kPasses) {
     const bool wanted = !options.before || options.before(pass);
     if (!wanted && !pass.required) continue;
