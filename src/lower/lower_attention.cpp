@@ -6,6 +6,7 @@
 
 #include "graph/op_views.h"
 #include "lower/rules.h"
+#include "lower/wide.h"
 
 namespace aglow::lowering {
 
@@ -63,11 +64,13 @@ std::vector<Value> attention(Builder& b, Node& node) {
             b.splat({.elem = kind, .shape = v.type(1).shape().dims()})};
   const int64_t rows = heads / groups * queries;
 
-  const Value q = b.reshaped(b.mul(v.q(), b.scalar(kind, v.scale())), {batch, groups, rows, width});
-  const Value scores = b.reshaped(b.matMul(q, b.transposed(v.k(), {0, 1, 3, 2})), {batch, heads, queries, keys});
+  const ElemKind wide = wideKind(kind);
+  const Value q = b.reshaped(b.mul(b.casted(v.q(), wide), b.scalar(wide, v.scale())), {batch, groups, rows, width});
+  const Value k = b.transposed(b.casted(v.k(), wide), {0, 1, 3, 2});
+  const Value scores = b.reshaped(b.matMul(q, k), {batch, heads, queries, keys});
   Value capped = scores;
   if (v.softcap() > 0) {
-    const Value limit = b.scalar(kind, v.softcap());
+    const Value limit = b.scalar(wide, v.softcap());
     capped = b.mul(b.tanh(b.div(scores, limit)), limit);
   }
 
@@ -80,22 +83,27 @@ std::vector<Value> attention(Builder& b, Node& node) {
     if (v.mask().kind() == ElemKind::Bool)
       hiding = sight.visible;
     else
-      masked = b.add(capped, v.mask());
+      masked = b.add(capped, b.casted(v.mask(), wide));
   }
-  if (hiding) masked = b.where(hiding, masked, b.scalar(kind, kHidden));
-  Value weights = b.softmax(b.casted(masked, v.precision()), {.axis = 3});
+  if (hiding) masked = b.where(hiding, masked, b.scalar(wide, kHidden));
+  Value weights = b.softmax(b.casted(masked, v.precision() == kind ? wide : v.precision()), {.axis = 3});
   if (!sight.complete) {
     const Value any = b.reduced(sight.visible, "max", {sight.visible.rank() - 1});
     weights = b.where(any, weights, b.scalarLike(weights, 0));
   }
-  weights = b.casted(weights, kind);
+  weights = b.casted(weights, wide);
 
-  const Value y = b.matMul(b.reshaped(weights, {batch, groups, rows, keys}), v.v());
-  const std::string& shown = v.weights();
-  return {b.reshaped(y, v.type(0).shape().dims()), shown == "scores"   ? scores
-                                                   : shown == "capped" ? capped
-                                                   : shown == "masked" ? masked
-                                                                       : weights};
+  const Value y = b.matMul(b.reshaped(weights, {batch, groups, rows, keys}), b.casted(v.v(), wide));
+  std::vector<Value> results{b.casted(b.reshaped(y, v.type(0).shape().dims()), kind), {}};
+  if (node.useCount(1) > 0) {
+    const std::string& stage = v.weights();
+    results[1] = b.casted(stage == "scores"   ? scores
+                          : stage == "capped" ? capped
+                          : stage == "masked" ? masked
+                                              : weights,
+                          kind);
+  }
+  return results;
 }
 
 }  // namespace aglow::lowering
