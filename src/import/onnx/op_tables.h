@@ -10,6 +10,7 @@
   X(shapeRows)             \
   X(padRows)               \
   X(indexRows)             \
+  X(legacyRows)            \
   X(elementwiseRows)       \
   X(reduceRows)            \
   X(einsumRows)            \

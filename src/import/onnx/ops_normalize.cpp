@@ -36,6 +36,8 @@ void batchNormalization(OpImport& c) {
     fail(Code::UnsupportedFeature,
          "BatchNormalization with statistics for each element (spatial = 0) is not supported");
   if (c.version >= 14 && c.integer("training_mode", 0) != 0) return trainedBatchNorm(c, epsilon);
+  if (c.version < 7 && c.integer("is_test", 0) == 0)
+    fail(Code::UnsupportedFeature, "BatchNormalization for training (is_test = 0) is not supported");
   for (int i = 1; i < static_cast<int>(c.node.outputs.size()); ++i)
     if (c.wants(i)) fail(Code::UnsupportedFeature, "results for training are only supported with training_mode = 1");
   c.out(c.b.batchNorm(c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), {.epsilon = epsilon}));
