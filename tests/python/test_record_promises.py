@@ -1,0 +1,49 @@
+"""A record that promises a rule or a kernel which nobody wrote does not link, and the linker names the function."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+CASES = [  # table that opgen prints, source that reads it, namespace of the functions it names
+    ("lower/lower_table.inc", "src/lower/lower.cpp", "lowering", "Softmax"),
+    ("kernels/reference_table.inc", "src/kernels/reference.cpp", "reference", "MatMul"),
+]
+
+
+@pytest.mark.parametrize("table, source, namespace, op", CASES)
+def test_missing_function_is_a_link_error(program, sanitized, root, tmp_path, table, source, namespace, op):
+    build = program.parent
+    compiler = shutil.which("clang++-19") or shutil.which("c++")
+    library = build / "libaglow.a"
+    if compiler is None or not library.exists():
+        pytest.skip("needs the compiler and the library of a build")
+    flags = ["-std=c++20", "-O0", "-fPIC"]
+    if sanitized:
+        flags.append("-fsanitize=address,undefined")
+    includes = [f"-I{tmp_path}", f"-I{root}/src", f"-I{build}/generated"]
+
+    changed = tmp_path / table
+    changed.parent.mkdir()
+    # What opgen prints when a record promises a function of another name than the one that exists.
+    rows = (build / "generated" / table).read_text()
+    promised = re.sub(rf"AGLOW_ROW\({op}, \w+\)", f"AGLOW_ROW({op}, promisedButMissing)", rows)
+    assert promised != rows
+    changed.write_text(promised)
+    (tmp_path / "main.cpp").write_text("int main() { return 0; }\n")
+
+    def link(with_include):
+        objects = []
+        for file in [root / source, tmp_path / "main.cpp"]:
+            target = tmp_path / (file.stem + ".o")
+            subprocess.run([compiler, *flags, *(includes if with_include else includes[1:]), "-c", file, "-o", target],
+                           check=True)
+            objects.append(target)
+        return subprocess.run([compiler, *flags, *objects, library, "-lfmt", "-lpthread", "-o", tmp_path / "out"],
+                              capture_output=True, text=True)
+
+    honest = link(with_include=False)
+    assert honest.returncode == 0, honest.stderr
+    gap = link(with_include=True)
+    assert gap.returncode != 0
+    assert f"aglow::{namespace}::promisedButMissing" in gap.stderr
