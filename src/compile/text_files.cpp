@@ -35,7 +35,7 @@ Result<Program> readProgram(const std::string& path) {
     AGLOW_TRY(blobs, readBlobs(blobsBeside(path)));
   }
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  Result<Program> program = parseProgram(text, &blobs);
+  Result<Program> program = parseProgram(text, blobs);
   if (!program.ok()) return std::move(program).error().at(path);
   return program;
 }

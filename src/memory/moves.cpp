@@ -1,7 +1,8 @@
 // Operators that only move whole stretches of bytes, written as copies: those are what the next pass takes away.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "inst/lifetimes.h"
 #include "memory/passes.h"
@@ -15,7 +16,9 @@ constexpr size_t kMostOperands = 4096;
 
 class Rewriter {
 public:
-  explicit Rewriter(Program& program) : program_(program) {}
+  explicit Rewriter(Program& program) : program_(program) {
+    for (const Region& region : program.regions) names_.insert(region.name);
+  }
 
   bool run() {
     std::vector<Instr> old = std::move(program_.instrs);
@@ -94,8 +97,11 @@ private:
   }
 
   RegionId view(RegionId base, int64_t offset, Type seen) {
-    const std::string name = fmt::format("{}.view{}", program_[base].name, program_.regions.size());
-    return program_.add({.name = name, .type = std::move(seen), .source = ViewOf{base, offset}});
+    int& number = parts_[base];
+    std::string name;
+    do name = fmt::format("{}.part{}", program_[base].name, number++);
+    while (!names_.insert(name).second);
+    return program_.add({.name = std::move(name), .type = std::move(seen), .source = ViewOf{base, offset}});
   }
 
   void copy(const Instr& instr, RegionId to, RegionId from) {
@@ -106,6 +112,8 @@ private:
   }
 
   Program& program_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<RegionId, int> parts_;  // views made of a region
 };
 
 }  // namespace
