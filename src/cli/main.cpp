@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -11,8 +12,10 @@
 namespace aglow::cli {
 
 ExitCode report(const Diagnostics& diagnostics) {
-  for (const Error& error : diagnostics.errors()) std::cerr << error.text() << "\n";
+  constexpr size_t kShown = 100;
   const size_t count = diagnostics.errors().size();
+  for (size_t i = 0; i < std::min(count, kShown); ++i) std::cerr << diagnostics.errors()[i].text() << "\n";
+  if (count > kShown) std::cerr << "...\n";
   if (count > 1) std::cerr << fmt::format("{} errors\n", count);
   return diagnostics.exitCode();
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/reference.h"
 #include "lower/lower.h"
+#include "support/quote.h"
 
 namespace aglow {
 
@@ -61,7 +62,7 @@ public:
     ReferenceEvaluator evaluator;
     Result<std::vector<Tensor>> results = evaluator.evaluate(node, inputs);
     if (!results.ok())
-      return std::move(results).error().at(fmt::format("node '{}' ({})", node.name(), node.def().name));
+      return std::move(results).error().at(fmt::format("node {} ({})", quoted(node.name()), node.def().name));
     computed_[&node] = {*std::move(results), node.uses().size()};
     return {};
   }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "inst/lifetimes.h"
+#include "support/quote.h"
 
 namespace aglow {
 
@@ -69,7 +70,7 @@ private:
     }
     return Error{.code = Code::Internal,
                  .message = fmt::format("{} is no core operator; lowering must remove it", node.def().name),
-                 .where = fmt::format("node '{}'", node.name())};
+                 .where = fmt::format("node {}", quoted(node.name()))};
   }
 
   Status emitView(const Node& node) {

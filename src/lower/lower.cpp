@@ -4,6 +4,7 @@
 
 #include "lower/rules.h"
 #include "ops/all_ops.h"
+#include "support/quote.h"
 
 namespace aglow {
 
@@ -48,7 +49,7 @@ Result<bool> lower(Function& function, const KeepComposite& keep) {
     b.before(node).named(node->name()).when(node->predicate());
     const auto results = building([&] { return lowerRule(node->op())(b, *node); });
     if (!results.ok())
-      return Error(results.error()).at("node '" + node->name() + "' (" + std::string(node->def().name) + ")");
+      return Error(results.error()).at("node " + quoted(node->name()) + " (" + std::string(node->def().name) + ")");
     replaceNode(function, node, *results);
     node = previous == nullptr ? function.front() : function.next(previous);
     changed = true;

@@ -3,11 +3,11 @@
 
 namespace aglow {
 
-std::string quoted(std::string_view name) {
+std::string shown(std::string_view name) {
   constexpr size_t kLongest = 120;
   constexpr size_t kKept = 50;
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out = "'";
+  std::string out;
   const auto append = [&](std::string_view part) {
     for (const char c : part) {
       const auto byte = static_cast<unsigned char>(c);
@@ -24,7 +24,9 @@ std::string quoted(std::string_view name) {
     out += "...";
     append(name.substr(name.size() - kKept));
   }
-  return out + "'";
+  return out;
 }
+
+std::string quoted(std::string_view name) { return "'" + shown(name) + "'"; }
 
 }  // namespace aglow

@@ -6,7 +6,9 @@
 
 namespace aglow {
 
-// In single quotes, with control bytes as \xNN and long names cut in the middle; other bytes stay as they are.
+// Control bytes as \xNN and long names cut in the middle; other bytes stay as they are.
+std::string shown(std::string_view name);
+// The same in single quotes.
 std::string quoted(std::string_view name);
 
 }  // namespace aglow

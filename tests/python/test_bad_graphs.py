@@ -176,8 +176,8 @@ def with_node(kind, attributes, x, constants):
 def test_node(refusal, name):
     kind, attributes, x, *constants = NODES[name]
     outcome = refusal.run(with_node(kind, attributes, x, constants), {"x": x})
-    # An operator that is not supported at all cannot be judged further.
-    unknown = outcome.code == 3 and "E301" in outcome.err
+    # An operator or element type that is not supported at all cannot be judged further.
+    unknown = outcome.code == 3 and ("E301" in outcome.err or "element type" in outcome.err)
     refusal.check(outcome, {3} if unknown else {2}, "culprit")
 
 

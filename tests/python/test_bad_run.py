@@ -20,10 +20,10 @@ def relu():
     ({"imgae": zeros(2, 3)}, ["imgae", "image"]),
     ({"image": zeros(2, 3), "more": zeros(1)}, ["more"]),
     ({}, ["image"]),
-    ({"image": zeros(3, 2)}, ["image", "2x3"]),
-    ({"image": zeros(6)}, ["image", "2x3"]),
-    ({"image": zeros(2, 3, dtype=np.float64)}, ["image", "float"]),
-    ({"image": zeros(2, 3, dtype=np.int64)}, ["image", "float"]),
+    ({"image": zeros(3, 2)}, ["image", "[2,3]"]),
+    ({"image": zeros(6)}, ["image", "[2,3]"]),
+    ({"image": zeros(2, 3, dtype=np.float64)}, ["image", "f32"]),
+    ({"image": zeros(2, 3, dtype=np.int64)}, ["image", "f32"]),
 ])
 def test_inputs(refusal, inputs, words):
     refusal.refuse(relu(), {1}, *words, inputs=inputs)

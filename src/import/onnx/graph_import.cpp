@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "import/onnx/tensor_data.h"
+#include "support/quote.h"
 
 namespace aglow::onnx {
 
@@ -26,7 +27,7 @@ std::string placeOf(const Node& node) {
   std::string name = node.name;
   if (name.empty() && !node.outputs.empty()) name = node.outputs.front();
   const std::string op = node.domain.empty() ? node.opType : node.domain + "::" + node.opType;
-  return fmt::format("node '{}' ({})", name, op);
+  return fmt::format("node {} ({})", quoted(name), shown(op));
 }
 
 GraphImport::GraphImport(const Model& model, const ImportOptions& options, const std::set<std::string>& frozen)
