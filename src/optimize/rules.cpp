@@ -22,6 +22,8 @@ const std::vector<RuleTheme>& ruleThemes() {
       {"Slices and concatenations", "slice_rules.cpp", Stage::Simplify, sliceRules()},
       {"Padding", "pad_rules.cpp", Stage::Simplify, padRules()},
       {"Reductions", "reduce_rules.cpp", Stage::Simplify, reduceRules()},
+      {"Affine folding", "affine_rules.cpp", Stage::Simplify, affineRules()},
+      {"Activation functions", "activation_rules.cpp", Stage::Simplify, activationRules()},
   };
   return themes;
 }

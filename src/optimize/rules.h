@@ -25,6 +25,10 @@ std::vector<Rule> sliceRules();
 std::vector<Rule> padRules();
 // Reductions.
 std::vector<Rule> reduceRules();
+// Factors and addends folded into weights and biases.
+std::vector<Rule> affineRules();
+// Activation functions found in arithmetic.
+std::vector<Rule> activationRules();
 
 // A theme's table, with the file that holds it.
 struct RuleTheme {
