@@ -13,17 +13,22 @@ Pass simplifyPass() {
   return rewritePass("simplify", "Applies the rules that compute the same with less.", rules);
 }
 
+Pass composePass() {
+  static const RuleSet rules(rulesOf(RuleTheme::Stage::Compose));
+  return rewritePass("compose", "Finds composites in the parts that exporters write them as.", rules);
+}
+
 }  // namespace
 
 Pipeline optimizePipeline() {
   Pipeline pipeline("optimize");
-  pipeline.add(deadCodePass()).addGroup({simplifyPass(), sharingPass(), deadCodePass()});
+  pipeline.addGroup({deadCodePass(), sharingPass(), composePass(), simplifyPass()}).add(deadCodePass());
   return pipeline;
 }
 
 Pipeline loweredPipeline() {
   Pipeline pipeline("optimize-lowered");
-  pipeline.add(deadCodePass()).addGroup({simplifyPass(), sharingPass(), deadCodePass()});
+  pipeline.addGroup({deadCodePass(), sharingPass(), simplifyPass()}).add(deadCodePass());
   return pipeline;
 }
 

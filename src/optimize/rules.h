@@ -29,6 +29,10 @@ std::vector<Rule> reduceRules();
 std::vector<Rule> affineRules();
 // Activation functions found in arithmetic.
 std::vector<Rule> activationRules();
+// Softmax and normalisations found in reductions and arithmetic.
+std::vector<Rule> normalizeRules();
+// Attention found in its products.
+std::vector<Rule> attentionRules();
 
 // A theme's table, with the file that holds it.
 struct RuleTheme {
