@@ -20,6 +20,7 @@ Values zero(const Match& m, Builder& b) { return {splat(b, m.result().type(), 0)
 
 bool isIntegral(const Match& m) { return isInteger(m.result().kind()); }
 bool isFloating(const Match& m) { return isFloat(m.result().kind()); }
+bool isReal(const Match& m) { return isRealKind(m.result().kind()); }
 bool isConstantAt1Only(const Match& m) { return !isConstant(m[0]); }
 
 // Whether dividing by any element is the same as multiplying by its reciprocal.
@@ -154,7 +155,7 @@ std::vector<Rule> products() {
       {.name = "mul-reciprocal",
        .doc = "x * (1 / y) is x / y, unless y is the smaller one. Relaxed: 1 / y may overflow.",
        .pattern = op(Op::Mul, {any(0), op(Op::Reciprocal, {any(1)}).once()}),
-       .condition = [](const Match& m) { return m[1].shape() == m.result().shape(); },
+       .condition = [](const Match& m) { return isReal(m) && m[1].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.div(m[0], m[1])}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b, sampling::floatKind(rng));
@@ -164,6 +165,7 @@ std::vector<Rule> products() {
       {.name = "div-reciprocal",
        .doc = "x / (1 / y) is x * y. Relaxed: 1 / y may overflow.",
        .pattern = op(Op::Div, {any(0), op(Op::Reciprocal, {any(1)})}),
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values { return {b.mul(m[0], m[1])}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b, sampling::floatKind(rng));
@@ -250,7 +252,7 @@ std::vector<Rule> powers() {
       {.name = "pow-two",
        .doc = "x to the power of 2 is x * x.",
        .pattern = op(Op::Pow, {any(0), literal(2)}),
-       .condition = isFloating,
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values {
          return {expanded(b, b.mul(m[0], m[0]), m.result().shape())};
        },
@@ -258,7 +260,7 @@ std::vector<Rule> powers() {
       {.name = "pow-three",
        .doc = "x to the power of 3 is x * x * x. Relaxed: x * x may overflow or vanish first.",
        .pattern = op(Op::Pow, {any(0), literal(3)}),
-       .condition = isFloating,
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values {
          return {expanded(b, b.mul(b.mul(m[0], m[0]), m[0]), m.result().shape())};
        },
@@ -267,7 +269,7 @@ std::vector<Rule> powers() {
       {.name = "pow-minus-one",
        .doc = "x to the power of -1 is 1 / x.",
        .pattern = op(Op::Pow, {any(0), literal(-1)}),
-       .condition = isFloating,
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values {
          return {expanded(b, b.reciprocal(m[0]), m.result().shape())};
        },
@@ -275,14 +277,14 @@ std::vector<Rule> powers() {
       {.name = "pow-half",
        .doc = "x to the power of 0.5 is the square root. Relaxed: that of minus infinity becomes NaN.",
        .pattern = op(Op::Pow, {any(0), literal(0.5)}),
-       .condition = isFloating,
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values { return {expanded(b, b.sqrt(m[0]), m.result().shape())}; },
        .sample = [](Rng& rng, Builder& b) -> Value { return samplePower(rng, b, 0.5); },
        .relaxed = true},
       {.name = "pow-minus-half",
        .doc = "x to the power of -0.5 is 1 / sqrt(x). Relaxed: that of minus infinity becomes NaN.",
        .pattern = op(Op::Pow, {any(0), literal(-0.5)}),
-       .condition = isFloating,
+       .condition = isReal,
        .build = [](const Match& m, Builder& b) -> Values {
          return {expanded(b, b.reciprocal(b.sqrt(m[0])), m.result().shape())};
        },

@@ -64,6 +64,7 @@ std::vector<Rule> softmaxes() {
       {.name = "log-softmax",
        .doc = "The logarithm of a Softmax is LogSoftmax. Relaxed: small probabilities no longer vanish first.",
        .pattern = op(Op::Log, {op(Op::Softmax, {any(0)}).once().as(1)}),
+       .condition = [](const Match& m) { return isRealKind(m[0].kind()); },
        .build = [](const Match& m, Builder& b) -> Values {
          return {b.logSoftmax(m[0], {.axis = m.attrs(1).integer("axis")})};
        },

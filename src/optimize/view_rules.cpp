@@ -45,6 +45,19 @@ int redundantOperand(const Node& node) {
   return -1;
 }
 
+Value beforeExpand(Value v) { return v.node->op() == Op::Expand && !v.node->predicate() ? v.node->input(0) : v; }
+
+// The shape that the operands of an elementwise node have together before they are expanded.
+Shape smallerShape(const Node& node) {
+  Shape common;
+  for (const Value v : node.inputs()) {
+    const Result<Shape> next = broadcastShapes(common, beforeExpand(v).shape());
+    if (!next.ok()) return node.type().shape();
+    common = *next;
+  }
+  return common;
+}
+
 // Whether every value of a kind is one of another kind.
 bool isLossless(ElemKind from, ElemKind to) {
   if (from == to || from == ElemKind::Bool) return true;
@@ -164,15 +177,38 @@ std::vector<Rule> expansions() {
          const Value x = sampling::input(b, sampling::broadcastable(rng, middle), sampling::anyKind(rng));
          return b.expand(b.expand(x, {.shape = middle.dims()}), {.shape = to.dims()});
        }},
-      {.name = "sink-expand-unary",
-       .doc = "Functions of single elements come before their operand is repeated.",
-       .pattern = op(unaryOps(), {op(Op::Expand, {any(0)}).once()}),
+      {.name = "expand-as-reshape",
+       .doc = "An expansion that repeats nothing is a reshape.",
+       .pattern = op(Op::Expand, {any(0)}),
+       .condition =
+           [](const Match& m) {
+             return m[0].type().elements() == m.result().type().elements() && m[0].shape() != m.result().shape();
+           },
+       .build = [](const Match& m, Builder& b) -> Values { return {b.reshaped(m[0], dimsOf(m.result()))}; },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));
+         Ints dims = dimsOf(x);
+         dims.insert(dims.begin(), 1);
+         return b.expand(x, {.shape = dims});
+       }},
+      {.name = "sink-expand-elementwise",
+       .doc = "An elementwise operator comes before its operands are repeated, where that is less work.",
+       .pattern = op(opsOf(OpKind::Elementwise) | opSet({Op::Cast})),
+       .condition =
+           [](const Match& m) {
+             return m.root().op() != Op::Expand && smallerShape(m.root()).elements() < m.result().type().elements();
+           },
        .build = [](const Match& m, Builder& b) -> Values {
-         return {expanded(b, like(b, m.root(), {m[0]}), m.result().shape())};
+         std::vector<Value> inputs = m.root().inputs();
+         std::transform(inputs.begin(), inputs.end(), inputs.begin(), beforeExpand);
+         return {expanded(b, like(b, m.root(), inputs), m.result().shape())};
        },
        .sample = [](Rng& rng, Builder& b) -> Value {
-         const Shape to = sampling::shape(rng, 1, 4);
-         return b.tanh(b.expand(sampling::input(b, sampling::broadcastable(rng, to)), {.shape = to.dims()}));
+         const Value x = b.expand(sampling::input(b, {1, 3}), {.shape = {2, 3}});
+         const Value y = b.expand(sampling::input(b, {rng.between(1, 2), 1}), {.shape = {2, 3}});
+         if (rng.flip()) return rng.flip() ? b.tanh(x) : b.cast(x, {.to = ElemKind::Float64});
+         return rng.flip() ? b.mul(x, sampling::input(b, {3}))
+                           : b.clip(x, b.scalarLike(x, 0), b.expand(y, {.shape = {4, 2, 3}}));
        }},
       {.name = "expand-into-matmul",
        .doc = "Matrices repeated along leading axes are repeated by the product itself.",

@@ -108,6 +108,7 @@ std::optional<double> splatValue(Value v) {
 
 bool nearlyEqual(ElemKind kind, double a, double b) {
   if (a == b) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return false;
   // A few units of the last place of the kinds that model files carry such numbers in.
   const double relative = kind == ElemKind::Float64 || kind == ElemKind::Float32 ? 4e-6
                           : kind == ElemKind::Float16                            ? 2e-3
