@@ -168,13 +168,15 @@ void slice(OpImport& c) {
     const int64_t axis = c.axis(given[i], x.rank()), extent = x.dim(static_cast<int>(axis));
     const int64_t step = std::max(steps[i], -std::numeric_limits<int64_t>::max());
     if (step == 0) fail(Code::BadNode, "expected steps other than 0");
-    // Backwards, the place before the first element is a bound too.
-    const int64_t low = step < 0 ? -1 : 0, high = step < 0 ? extent - 1 : extent;
-    const auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + extent : at, low, high); };
-    const int64_t start = place(starts[i]), end = place(ends[i]);
+    // Backwards, an end may lie before the first element, but a start may not.
+    const int64_t high = step < 0 ? extent - 1 : extent;
+    const auto place = [&](int64_t at, int64_t low) {
+      return std::max(std::min(at < 0 ? at + extent : at, high), low);
+    };
+    const int64_t start = place(starts[i], 0), end = place(ends[i], step < 0 ? -1 : 0);
     const int64_t distance = step < 0 ? start - end : end - start,
                   stride = std::min(step < 0 ? -step : step, extent + 1);
-    const int64_t count = std::max<int64_t>(ceilDiv(distance, stride), 0);
+    const int64_t count = extent == 0 ? 0 : std::max<int64_t>(ceilDiv(distance, stride), 0);
     const auto a = static_cast<size_t>(axis);
     attrs.starts[a] = count == 0 ? 0 : start;
     attrs.sizes[a] = count;
