@@ -15,7 +15,9 @@ TEST(Records, HaveNamesOfTheirOwn) {
   std::set<std::string_view> names, onnx;
   for (const OpDef* op : allOps()) {
     EXPECT_TRUE(names.insert(op->name).second) << op->name;
-    if (!op->onnx.empty()) EXPECT_TRUE(onnx.insert(op->onnx).second) << op->onnx;
+    if (!op->onnx.empty()) {
+      EXPECT_TRUE(onnx.insert(op->onnx).second) << op->onnx;
+    }
     EXPECT_EQ(findOp(op->name), opOf(*op));
     EXPECT_EQ(&opDef(opOf(*op)), op);
   }
@@ -49,8 +51,12 @@ TEST(Records, TakeOperandsThatExist) {
       EXPECT_NE(operand.kinds, KindSet{0}) << op->name << "." << operand.name;
       EXPECT_EQ(operand.kinds & ~kinds::any, KindSet{0}) << op->name << "." << operand.name;
       // What is repeated stands last, and what may be absent stands behind what may not.
-      if (operand.arity == Arity::Variadic) EXPECT_EQ(i, op->in.size() - 1) << op->name;
-      if (operand.arity == Arity::One) EXPECT_FALSE(optional) << op->name << "." << operand.name;
+      if (operand.arity == Arity::Variadic) {
+        EXPECT_EQ(i, op->in.size() - 1) << op->name;
+      }
+      if (operand.arity == Arity::One) {
+        EXPECT_FALSE(optional) << op->name << "." << operand.name;
+      }
       optional = optional || operand.arity == Arity::Optional;
     }
   }
@@ -63,8 +69,12 @@ TEST(Records, HaveDefaultsOfTheRightKind) {
       const AttrDef& def = op->attrs[i];
       EXPECT_TRUE(attrs.isDefault(i));
       EXPECT_EQ(attrs.indexOf(def.name), i);
-      if (def.kind == AttrKind::Enum) EXPECT_NE(def.choices.find('|'), std::string_view::npos) << op->name;
-      if (def.kind == AttrKind::Bool) EXPECT_TRUE(def.number == 0 || def.number == 1) << op->name << "." << def.name;
+      if (def.kind == AttrKind::Enum) {
+        EXPECT_NE(def.choices.find('|'), std::string_view::npos) << op->name;
+      }
+      if (def.kind == AttrKind::Bool) {
+        EXPECT_TRUE(def.number == 0 || def.number == 1) << op->name << "." << def.name;
+      }
     }
     EXPECT_EQ(attrs.indexOf("no such attribute"), -1);
   }
@@ -89,7 +99,9 @@ TEST(Records, WriteFormulasOverTheirOwnParts) {
       }
     }
     // An operand that no term reads would be a mistake of the record.
-    if (op->kind == OpKind::Elementwise) EXPECT_EQ(static_cast<int>(used.size()), op->in.size()) << op->name;
+    if (op->kind == OpKind::Elementwise) {
+      EXPECT_EQ(static_cast<int>(used.size()), op->in.size()) << op->name;
+    }
   }
 }
 
@@ -134,6 +146,11 @@ TEST(Records, RunElementwiseOnEveryKind) {
 }
 
 TEST(Records, LeaveOnlyTheCoreToKernels) {
+  std::set<std::string_view> kernels;
+#define AGLOW_ROW(name, function) kernels.insert(#name);
+#include "kernels/reference_table.inc"
+#undef AGLOW_ROW
+  for (const OpDef* op : allOps()) EXPECT_EQ(kernels.count(op->name) == 1, op->kind == OpKind::Core) << op->name;
   for (const OpDef* op : allOps()) {
     const Attrs attrs(*op);
     if (op->kind != OpKind::Storage && op->kind != OpKind::Composite) continue;

@@ -41,7 +41,7 @@ inline constexpr OpDef kLinear[] = {
      .infer = infer::convTranspose},
     {.name = "MaxPool",
      .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
-            "result's extent in `sizes` says.",
+            "result's extent in `sizes` says. NaN wins; a window without elements has the kind's lowest value.",
      .in = {{"x", kinds::numbers, 'T'}},
      .attrs = {kKernel,
                kStrides,
@@ -50,7 +50,8 @@ inline constexpr OpDef kLinear[] = {
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPool},
     {.name = "MaxPoolWithIndices",
-     .doc = "MaxPool, with the flat index (i64) into x of each winner.",
+     .doc = "MaxPool, with the flat index (i64) into x of each winner: the first of equals, -1 for a window without "
+            "elements.",
      .in = {{"x", kinds::numbers, 'T'}},
      .out = {{"y"}, {"indices"}},
      .attrs = {kKernel,
@@ -60,7 +61,9 @@ inline constexpr OpDef kLinear[] = {
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPoolWithIndices},
     {.name = "AvgPool",
-     .doc = "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x.",
+     .doc =
+         "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x; 0 for a "
+         "window without elements.",
      .in = {{"x", kinds::floats, 'T'}},
      .attrs = {kKernel,
                kStrides,

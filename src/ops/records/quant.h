@@ -10,8 +10,9 @@ namespace aglow::records {
 
 inline constexpr OpDef kQuant[] = {
     {.name = "Quantize",
-     .doc = "x / scale, rounded to even, plus offset, saturated; scales and offsets are one each, or one for each "
-            "index of axis.",
+     .doc = "x / scale (in f32, or f64 for f64), rounded to even, plus offset, saturated; NaN becomes the offset. "
+            "Scales and "
+            "offsets are one each, or one for each index of axis.",
      .in = {{"x", kinds::floats}},
      .attrs = {{.name = "to", .kind = AttrKind::Elem, .elem = ElemKind::QInt8},
                {"scales", AttrKind::Floats},

@@ -10,14 +10,16 @@ namespace aglow::records {
 inline constexpr OpDef kReduce[] = {
     {.name = "Reduce",
      .doc = "The elements along the axes combined into one. Over no elements the result is the combination's neutral "
-            "value (for max and min the lowest and highest of the kind).",
+            "value (for max and min the lowest and highest of the kind; a mean of integers is 0, of floats NaN). NaN "
+            "wins in "
+            "max and min. Bool takes max (any) and min (all). Means of integers truncate.",
      .in = {{"x", kinds::plain, 'T'}},
      .attrs = {{.name = "kind", .kind = AttrKind::Enum, .choices = "sum|mean|prod|max|min"},
                {.name = "axes", .kind = AttrKind::Ints, .doc = "ascending; none means that nothing is reduced"},
                {"keepdims", AttrKind::Bool, 1}},
      .infer = infer::reduce},
     {.name = "ArgReduce",
-     .doc = "The index (i64) of the largest or smallest element along an axis.",
+     .doc = "The index (i64) of the largest or smallest element along an axis. NaN wins in both.",
      .in = {{"x", kinds::numbers}},
      .attrs = {{.name = "kind", .kind = AttrKind::Enum, .choices = "max|min"},
                {"axis", AttrKind::Int},
@@ -37,7 +39,7 @@ inline constexpr OpDef kReduce[] = {
      .infer = infer::scan},
     {.name = "TopK",
      .doc = "The k largest (or smallest) elements along an axis with their indices (i64), best first; the lower index "
-            "wins between equals.",
+            "wins between equals. NaN counts as the largest.",
      .in = {{"x", kinds::numbers, 'T'}},
      .out = {{"values"}, {"indices"}},
      .attrs = {{"k", AttrKind::Int}, {"axis", AttrKind::Int}, {"largest", AttrKind::Bool, 1}},
