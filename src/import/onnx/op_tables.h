@@ -22,7 +22,11 @@
   X(attentionRows)         \
   X(resizeRows)            \
   X(controlRows)           \
-  X(sequenceRows)
+  X(sequenceRows)          \
+  X(samplingRows)          \
+  X(roiRows)               \
+  X(signalRows)            \
+  X(trainingRows)
 
 namespace aglow::onnx {
 
