@@ -29,8 +29,8 @@ Buffers::Buffers(Program& program) : program_(program), live_(static_cast<int32_
     const auto note = [&](RegionId id, bool read, bool write) {
       if (id == kNoRegion) return;
       const Extent& bytes = original_[static_cast<size_t>(id)];
-      if (read) root(bytes.root).reads.push_back({at, bytes.begin, bytes.end});
-      if (write) root(bytes.root).writes.push_back({at, bytes.begin, bytes.end});
+      if (read) root(bytes.root).reads.add(at, bytes.begin, bytes.end);
+      if (write) root(bytes.root).writes.add(at, bytes.begin, bytes.end);
     };
     for (const Operand& operand : instr.operands) note(operand.region, reads(operand.access), writes(operand.access));
     note(instr.predicate, true, false);
@@ -72,12 +72,23 @@ bool Buffers::ownsAll(RegionId id) const {
   return owner.as<Allocated>() != nullptr && bytes.begin == 0 && bytes.end == owner.type.bytes();
 }
 
-bool Buffers::touched(const std::vector<Touch>& touches, const Extent& bytes, int32_t from, int32_t to) {
-  const auto begin = std::lower_bound(touches.begin(), touches.end(), from,
-                                      [](const Touch& touch, int32_t at) { return touch.at < at; });
+void Buffers::Touches::add(int32_t at, int64_t begin, int64_t end) {
+  entries_.emplace_hint(entries_.end(), at, std::pair(begin - shift_, end - shift_));
+}
+
+void Buffers::Touches::join(Touches&& other, int64_t offset) {
+  other.shift_ += offset;
+  if (entries_.size() < other.entries_.size()) std::swap(*this, other);
+  const int64_t shift = other.shift_ - shift_;
+  for (const auto& [at, bytes] : other.entries_)
+    entries_.emplace(at, std::pair(bytes.first + shift, bytes.second + shift));
+  other = {};
+}
+
+bool Buffers::Touches::any(int64_t begin, int64_t end, int32_t from, int32_t to) const {
   size_t seen = 0;
-  for (auto it = begin; it != touches.end() && it->at <= to; ++it)
-    if ((it->begin < bytes.end && bytes.begin < it->end) || ++seen == kMostTouches) return true;
+  for (auto it = entries_.lower_bound(from); it != entries_.end() && it->first <= to; ++it)
+    if ((it->second.first + shift_ < end && begin < it->second.second + shift_) || ++seen == kMostTouches) return true;
   return false;
 }
 
@@ -99,14 +110,17 @@ bool Buffers::moveInto(int32_t at, RegionId target, RegionId source) {
   const Root &mine = root(from.root), &other = root(to.root);
   if (instr.kind == Instr::Kind::Copy) {
     // Both hold the same from here on, as long as nobody writes to either.
-    if (touched(mine.writes, from, at + 1, kEnd) || touched(other.writes, to, at + 1, mine.life.last)) return false;
+    if (mine.writes.any(from.begin, from.end, at + 1, kEnd) ||
+        other.writes.any(to.begin, to.end, at + 1, mine.life.last))
+      return false;
   } else if (mine.life.last > at || !overwritable(instr, target, from)) {
     return false;
   }
   // Until here the target's bytes are free, but the first instruction may read them while it writes over them.
   const int32_t first = mine.life.first;
-  if (touched(other.writes, to, first, at - 1) || touched(other.reads, to, first + 1, at)) return false;
-  if (touched(other.reads, to, first, first)) {
+  if (other.writes.any(to.begin, to.end, first, at - 1) || other.reads.any(to.begin, to.end, first + 1, at))
+    return false;
+  if (other.reads.any(to.begin, to.end, first, first)) {
     const Instr& producer = program_.instrs[static_cast<size_t>(first)];
     if (first == at || producer.kind != Instr::Kind::Compute) return false;
     const RegionId result = producer.results()[0].region;
@@ -121,7 +135,7 @@ bool Buffers::readInstead(int32_t at, RegionId target, RegionId source) {
   if (to.root == from.root || to.end - to.begin != from.end - from.begin) return false;
   const Root& mine = root(to.root);
   if (mine.writes.size() != 1 || mine.life.first != at) return false;
-  if (touched(root(from.root).writes, from, at + 1, mine.life.last)) return false;
+  if (root(from.root).writes.any(from.begin, from.end, at + 1, mine.life.last)) return false;
   return merge(to.root, from);
 }
 
@@ -140,23 +154,8 @@ bool Buffers::merge(RegionId from, const Extent& into) {
     change(-1);
     return false;
   }
-  const auto join = [&](std::vector<Touch>& a, std::vector<Touch>& b) {
-    if (into.begin != 0)
-      for (Touch& touch : b) touch = {touch.at, touch.begin + into.begin, touch.end + into.begin};
-    if (a.size() < b.size()) a.swap(b);
-    const auto earlier = [](const Touch& x, const Touch& y) { return x.at < y.at; };
-    // Mostly one life follows the other.
-    if (a.empty() || b.empty() || !earlier(b.front(), a.back())) {
-      a.insert(a.end(), b.begin(), b.end());
-    } else {
-      std::vector<Touch> both(a.size() + b.size());
-      std::merge(a.begin(), a.end(), b.begin(), b.end(), both.begin(), earlier);
-      a = std::move(both);
-    }
-    b = {};
-  };
-  join(kept.reads, gone.reads);
-  join(kept.writes, gone.writes);
+  kept.reads.join(std::move(gone.reads), into.begin);
+  kept.writes.join(std::move(gone.writes), into.begin);
   kept.life = life;
   gone.parent = into.root;
   gone.offset = into.begin;

@@ -2,6 +2,8 @@
 // cost.
 #pragma once
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "inst/lifetimes.h"
@@ -30,13 +32,20 @@ public:
   bool commit();
 
 private:
-  struct Touch {
-    int32_t at;
-    int64_t begin;
-    int64_t end;
+  // Which instructions touch which bytes of a root. Joining two costs as much as the smaller one has entries.
+  class Touches {
+  public:
+    void add(int32_t at, int64_t begin, int64_t end);
+    void join(Touches&& other, int64_t offset);  // other's bytes begin at offset
+    bool any(int64_t begin, int64_t end, int32_t from, int32_t to) const;
+    size_t size() const { return entries_.size(); }
+
+  private:
+    std::multimap<int32_t, std::pair<int64_t, int64_t>> entries_;
+    int64_t shift_ = 0;  // to be added to the bytes of all entries
   };
   struct Root {
-    std::vector<Touch> reads, writes;  // by instruction
+    Touches reads, writes;
     Lifetime life;
     int64_t bytes = 0;  // in the arena, aligned; 0 for declared regions
     // Once merged into another region: its bytes lie there.
@@ -47,7 +56,6 @@ private:
   Root& root(RegionId id) { return roots_[static_cast<size_t>(id)]; }
   const Root& root(RegionId id) const { return roots_[static_cast<size_t>(id)]; }
   bool ownsAll(RegionId id) const;
-  static bool touched(const std::vector<Touch>& touches, const Extent& bytes, int32_t from, int32_t to);
   // Whether an instruction may write its result over these bytes, as far as they are its operands.
   bool overwritable(const Instr& instr, RegionId result, const Extent& bytes) const;
   bool merge(RegionId from, const Extent& into);
