@@ -87,7 +87,7 @@ private:
     if (instr.operands.size() > kMostOperands) return false;
     int64_t offset = 0;
     for (const Operand& operand : instr.inputs()) {
-      const Type& part = type(operand.region);
+      const Type part = type(operand.region);  // by value: a new view may move the regions
       if (part.bytes() == 0) continue;
       const RegionId place = view(to, offset, part);
       offset += part.bytes();
