@@ -196,10 +196,55 @@ constexpr Row kStrategies[] = {
     {"length, best fit", byLength<true>, true},
 };
 
+// Pairs of buffers that the search may look at: some tens of milliseconds.
+constexpr double kSearchPairs = 2e7;
+
 int64_t arenaOf(std::span<const Buffer> buffers, std::span<const int64_t> offsets) {
   int64_t bytes = 0;
   for (size_t i = 0; i < buffers.size(); ++i) bytes = std::max(bytes, offsets[i] + buffers[i].bytes);
   return bytes;
+}
+
+// Where greed ends above the bound, another order often reaches it: the buffer on top moves forward in the order, or
+// two buffers change places, and what is no worse is kept.
+Placement searched(std::span<const Buffer> buffers, Placement best, int64_t bound) {
+  std::vector<int32_t> order = orderBy(buffers, [](const Buffer& b) { return std::pair(b.bytes, b.end - b.begin); });
+  uint64_t state = 1;
+  const auto below = [&](size_t limit) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<size_t>((state >> 33) % limit);
+  };
+  const auto topOf = [&](std::span<const int64_t> offsets) {
+    const auto higher = [&](int32_t a, int32_t b) {
+      return offsets[static_cast<size_t>(a)] + buffers[static_cast<size_t>(a)].bytes <
+             offsets[static_cast<size_t>(b)] + buffers[static_cast<size_t>(b)].bytes;
+    };
+    return std::max_element(order.begin(), order.end(), higher);
+  };
+  std::vector<int64_t> offsets = inOrder<false>(buffers, order);
+  int64_t bytes = arenaOf(buffers, offsets);
+  const auto n = static_cast<double>(buffers.size());
+  for (auto steps = static_cast<int64_t>(kSearchPairs / (n * n)); steps > 0 && best.bytes > bound; --steps) {
+    const std::vector<int32_t> before = order;
+    if (below(2) == 0) {
+      const auto top = topOf(offsets);
+      std::rotate(order.begin() + static_cast<std::ptrdiff_t>(below(static_cast<size_t>(top - order.begin()) + 1)), top,
+                  top + 1);
+    } else {
+      const size_t first = below(order.size()), second = below(order.size());
+      std::swap(order[first], order[second]);
+    }
+    std::vector<int64_t> tried = inOrder<false>(buffers, order);
+    const int64_t needed = arenaOf(buffers, tried);
+    if (needed > bytes) {
+      order = before;
+      continue;
+    }
+    bytes = needed;
+    offsets = std::move(tried);
+    if (bytes < best.bytes) best = {offsets, bytes, "search"};
+  }
+  return best;
 }
 
 }  // namespace
@@ -223,9 +268,9 @@ Placement placeBuffers(std::span<const Buffer> buffers) {
     std::vector<int64_t> offsets = row.run(buffers);
     const int64_t bytes = arenaOf(buffers, offsets);
     if (best.strategy.empty() || bytes < best.bytes) best = {std::move(offsets), bytes, row.name};
-    if (best.bytes == bound) break;
+    if (best.bytes == bound) return best;
   }
-  return best;
+  return buffers.size() > kPairwiseLimit ? best : searched(buffers, std::move(best), bound);
 }
 
 }  // namespace aglow
