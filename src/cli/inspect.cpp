@@ -56,7 +56,8 @@ private:
     OpUse& use = ops[node.domain.empty() ? node.opType : node.domain + "::" + node.opType];
     use.version = opset == opsets.end() ? 0 : opset->second;
     use.count += 1;
-    use.supported = local || onnx::findRow(node.domain, node.opType, use.version) != nullptr;
+    const onnx::OpRow* row = onnx::findRow(node.domain, node.opType, use.version);
+    use.supported = local || (row != nullptr && row->handler != nullptr);
     for (const onnx::Attribute& attribute : node.attributes) {
       if (attribute.g != nullptr) visit(*attribute.g, opsets);
       for (const onnx::Graph& graph : attribute.graphs) visit(graph, opsets);

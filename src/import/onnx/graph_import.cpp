@@ -252,9 +252,10 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
   const auto opset = scope.opsets->find(original.domain);
   const int64_t version = opset == scope.opsets->end() ? 0 : opset->second;
   const OpRow* row = function == nullptr ? findRow(original.domain, original.opType, version) : nullptr;
-  if (function == nullptr && (row == nullptr || version == 0)) {
-    const std::string what = version == 0 ? "its domain is not imported by the model"
-                                          : fmt::format("the operator is not supported at version {}", version);
+  if (function == nullptr && (row == nullptr || row->handler == nullptr || version == 0)) {
+    const std::string what = version == 0     ? "its domain is not imported by the model"
+                             : row == nullptr ? fmt::format("the operator is not supported at version {}", version)
+                                              : fmt::format("the operator is not supported: {}", row->refusal);
     failNode({.code = Code::UnsupportedOp, .message = what});
     return;
   }

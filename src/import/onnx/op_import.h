@@ -93,16 +93,17 @@ private:
 
 using Handler = void(OpImport&);
 
-// How an ONNX operator becomes nodes. The first row whose range holds the version is taken.
+// How an ONNX operator becomes nodes, or why it cannot. The first row whose range holds the version is taken.
 struct OpRow {
   std::string_view name;
   Handler* handler;
   int64_t since = 1;
   int64_t until = INT64_MAX;  // last version
   std::string_view domain = {};
+  std::string_view refusal = {};  // why there is no handler
 };
 
-// The handler for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
+// The row for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);
 // All operators that can be imported, "domain::name" for others than the standard domain, in alphabetical order.
 std::vector<std::string> supportedOperators();

@@ -26,7 +26,9 @@
   X(samplingRows)          \
   X(roiRows)               \
   X(signalRows)            \
-  X(trainingRows)
+  X(trainingRows)          \
+  X(linearAttentionRows)   \
+  X(refusedRows)
 
 namespace aglow::onnx {
 

@@ -101,7 +101,8 @@ const OpRow* findRow(std::string_view domain, std::string_view name, int64_t ver
 std::vector<std::string> supportedOperators() {
   std::vector<std::string> names;
   for (const auto& [name, row] : rowsByName())
-    names.push_back(row->domain.empty() ? std::string(name) : std::string(row->domain) + "::" + std::string(name));
+    if (row->handler != nullptr)
+      names.push_back(row->domain.empty() ? std::string(name) : std::string(row->domain) + "::" + std::string(name));
   for (const OpDef* def : allOps())
     if (!def->onnx.empty()) names.emplace_back(def->onnx);
   std::sort(names.begin(), names.end());
