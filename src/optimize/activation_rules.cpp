@@ -27,7 +27,6 @@ struct Gated {
 
 // The ways to read a product as x times a gate whose operator is given.
 std::optional<Gated> gatedBy(const Match& m, Op op) {
-  if (!isRealKind(m.result().kind())) return std::nullopt;
   const Product p = productOf(m.result());
   if (p.factors.size() != 2) return std::nullopt;
   for (const size_t i : {0, 1}) {
@@ -40,7 +39,6 @@ std::optional<Gated> gatedBy(const Match& m, Op op) {
 
 // x / 2 * (1 + f(polynomial of x)), however it is written; gives x.
 Value halfGated(const Match& m, Op f, const Cubic& argument) {
-  if (!isRealKind(m.result().kind())) return {};
   const Product p = productOf(m.result());
   if (p.factors.size() != 2) return {};
   for (const size_t i : {0, 1}) {
@@ -77,6 +75,7 @@ std::vector<Rule> smooth() {
   return {
       {.name = "gelu",
        .doc = "x / 2 * (1 + erf(x / sqrt(2))), however written, is Gelu.",
+       .kinds = kReals,
        .pattern = op(Op::Mul),
        .condition = [](const Match& m) { return bool(halfGated(m, Op::Erf, kErfArgument)); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.gelu(halfGated(m, Op::Erf, kErfArgument))}; },
@@ -85,11 +84,13 @@ std::vector<Rule> smooth() {
          const Value u = rng.flip() ? b.div(x, b.scalarLike(x, std::sqrt(2.0)))
                                     : sampling::either(rng, b, Op::Mul, x, b.scalarLike(x, kInverseRoot2));
          return sampleHalf(rng, b, x, b.erf(u));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "gelu-tanh",
        .doc =
            "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), however written, is GeluTanh. Relaxed: very large "
            "x, whose cube overflows.",
+       .kinds = kReals,
        .pattern = op(Op::Mul),
        .condition = [](const Match& m) { return bool(halfGated(m, Op::Tanh, kTanhArgument)); },
        .build = [](const Match& m, Builder& b) -> Values {
@@ -105,18 +106,21 @@ std::vector<Rule> smooth() {
            u = b.mul(b.mul(x, root), b.add(b.mul(b.mul(cubic, x), x), b.scalarLike(x, 1)));
          return sampleHalf(rng, b, x, b.tanh(u));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "sigmoid",
        .doc = "1 / (1 + exp(-x)) is Sigmoid.",
+       .kinds = kReals,
        .pattern = op(Op::Reciprocal, {op(Op::Add, {op(Op::Exp, {op(Op::Neg, {any(0)})}), literal(1)})}),
        .condition = [](const Match& m) { return m[0].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.sigmoid(m[0])}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b);
          return b.reciprocal(sampling::either(rng, b, Op::Add, b.exp(b.neg(x)), b.scalarLike(x, 1)));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "swish",
        .doc = "x * sigmoid(alpha * x) is Swish.",
+       .kinds = kReals,
        .pattern = op(Op::Mul),
        .condition =
            [](const Match& m) {
@@ -132,18 +136,22 @@ std::vector<Rule> smooth() {
          const Value x = sampling::anyInput(rng, b);
          const Value u = rng.flip() ? x : b.mul(x, b.scalarLike(x, 1.5));
          return sampling::either(rng, b, Op::Mul, x, b.sigmoid(u));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "swish-quotient",
        .doc = "x / (1 + exp(-x)) is Swish.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {any(0), op(Op::Add, {op(Op::Exp, {op(Op::Neg, {any(0)})}), literal(1)})}),
        .condition = [](const Match& m) { return m[0].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.swish(m[0], {.alpha = 1})}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b);
          return b.div(x, sampling::either(rng, b, Op::Add, b.exp(b.neg(x)), b.scalarLike(x, 1)));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "softplus",
        .doc = "log(1 + exp(x)) is Softplus. Relaxed: exp(x) no longer overflows.",
+       .kinds = kReals,
        .pattern = op(Op::Log, {op(Op::Add, {op(Op::Exp, {any(0)}), literal(1)})}),
        .condition = [](const Match& m) { return m[0].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.softplus(m[0])}; },
@@ -151,15 +159,17 @@ std::vector<Rule> smooth() {
          const Value x = sampling::anyInput(rng, b);
          return b.log(sampling::either(rng, b, Op::Add, b.exp(x), b.scalarLike(x, 1)));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "mish",
        .doc = "x * tanh(softplus(x)) is Mish.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {any(0), op(Op::Tanh, {op(Op::Softplus, {any(0)})})}),
        .build = [](const Match& m, Builder& b) -> Values { return {b.mish(m[0])}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b);
          return sampling::either(rng, b, Op::Mul, x, b.tanh(b.softplus(x)));
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 
@@ -170,9 +180,10 @@ std::vector<Rule> piecewise() {
   return {
       {.name = "hard-sigmoid",
        .doc = "clip(a * x + b, 0, 1) is HardSigmoid.",
+       .kinds = kReals,
        .pattern = op(Op::Clip, {op(Op::Add, {either({op(Op::Mul, {any(0), number(1)}), any(0)}), number(2)}),
                                 literal(0), literal(1)}),
-       .condition = [](const Match& m) { return m[0].shape() == m.result().shape() && isRealKind(m[0].kind()); },
+       .condition = [](const Match& m) { return m[0].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values {
          return {b.hardSigmoid(m[0], {.alpha = m[1] ? m.number(1) : 1, .beta = m.number(2)})};
        },
@@ -180,14 +191,16 @@ std::vector<Rule> piecewise() {
          const Value x = sampling::anyInput(rng, b);
          const Value u = rng.flip() ? x : b.mul(x, b.scalarLike(x, 0.25));
          return b.clip(b.add(u, b.scalarLike(x, 0.5)), b.scalarLike(x, 0), b.scalarLike(x, 1));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "hard-sigmoid-sixth",
        .doc = "clip(x + 3, 0, 6) / 6 is HardSigmoid.",
+       .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div}), {clippedSum(), number(1)}),
        .condition =
            [](const Match& m) {
              const double factor = m.root().op() == Op::Div ? 1 / m.number(1) : m.number(1);
-             return near(m, factor, 1.0 / 6) && m[0].shape() == m.result().shape() && isRealKind(m[0].kind());
+             return near(m, factor, 1.0 / 6) && m[0].shape() == m.result().shape();
            },
        .build = [](const Match& m, Builder& b) -> Values {
          return {b.hardSigmoid(m[0], {.alpha = 1.0 / 6, .beta = 0.5})};
@@ -196,9 +209,11 @@ std::vector<Rule> piecewise() {
          const Value x = sampling::anyInput(rng, b);
          const Value y = b.clip(b.add(x, b.scalarLike(x, 3)), b.scalarLike(x, 0), b.scalarLike(x, 6));
          return rng.flip() ? b.div(y, b.scalarLike(x, 6)) : b.mul(y, b.scalarLike(x, 1.0 / 6));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "hard-swish",
        .doc = "x * HardSigmoid(x) with a sixth and a half, or x * clip(x + 3, 0, 6) / 6, is HardSwish.",
+       .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div})),
        .condition =
            [](const Match& m) {
@@ -221,19 +236,20 @@ std::vector<Rule> piecewise() {
          const Value clip = b.clip(b.add(x, b.scalarLike(x, 3)), b.scalarLike(x, 0), b.scalarLike(x, 6));
          if (rng.flip()) return b.div(b.mul(x, clip), b.scalarLike(x, 6));
          return b.mul(x, b.mul(clip, b.scalarLike(x, 1.0 / 6)));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "leaky-relu",
        .doc = "max(x, alpha * x) is LeakyRelu where alpha lies between 0 and 1.",
+       .kinds = kReals,
        .pattern = op(Op::Max, {any(0), op(Op::Mul, {any(0), number(1)})}),
        .condition =
-           [](const Match& m) {
-             return isRealKind(m[0].kind()) && m.number(1) > 0 && m.number(1) < 1 && m[0].shape() == m.result().shape();
-           },
+           [](const Match& m) { return m.number(1) > 0 && m.number(1) < 1 && m[0].shape() == m.result().shape(); },
        .build = [](const Match& m, Builder& b) -> Values { return {b.leakyRelu(m[0], {.alpha = m.number(1)})}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b);
          return sampling::either(rng, b, Op::Max, x, b.mul(x, b.scalarLike(x, 0.25)));
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 

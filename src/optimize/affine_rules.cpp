@@ -31,7 +31,7 @@ Value asVector(Builder& b, Value constant, int64_t count) {
 // Whether changed weights may replace these: a second large copy of shared ones would cost more than it saves.
 bool mayChange(Value weights) {
   constexpr int64_t kSmall = 64 << 10;
-  return isRealKind(weights.kind()) && (weights.node->uses().size() == 1 || weights.type().bytes() <= kSmall);
+  return weights.node->uses().size() == 1 || weights.type().bytes() <= kSmall;
 }
 
 // The filter of a convolution with its channels of one side in view: [groups, a, b, kernel...] where the axis that
@@ -109,12 +109,12 @@ std::vector<Rule> convRules() {
   return {
       {.name = "batch-norm-affine",
        .doc = "A batch normalisation with constant statistics is a product and a sum for each channel.",
+       .kinds = kReals,
        .pattern = op(Op::BatchNorm, {any(0), constant(1), constant(2), constant(3), constant(4)}),
        .condition =
            [](const Match& m) {
              const std::vector<Value> inputs = m.root().inputs();
-             return isRealKind(m[0].kind()) &&
-                    std::all_of(inputs.begin(), inputs.end(), [&](Value v) { return v.kind() == m[0].kind(); });
+             return std::all_of(inputs.begin(), inputs.end(), [&](Value v) { return v.kind() == m[0].kind(); });
            },
        .build = [](const Match& m, Builder& b) -> Values {
          const BatchNormNode norm(m.root());
@@ -128,10 +128,12 @@ std::vector<Rule> convRules() {
          const Value x = sampling::input(b, sampling::shape(rng, 2, 4), sampling::floatKind(rng));
          const auto one = [&](double low) { return sampling::constant(rng, b, {x.dim(1)}, x.kind(), low, 2); };
          return b.batchNorm(x, one(-2), one(-2), one(-2), one(0.1), {.epsilon = 1e-3});
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "conv-scale",
        .doc = "A factor for each channel behind a convolution moves into its filter and bias. Relaxed: overflow before "
               "the factor.",
+       .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div}), {op(convolutions(), {any(0), constant(1)}).once().as(2), constant(3)}),
        .condition = [](const Match& m) { return isChannelwise(m, 3); },
        .build = scaleConv,
@@ -140,9 +142,10 @@ std::vector<Rule> convRules() {
          const Value c = sampleChannelwise(rng, b, conv.channels);
          return rng.flip() ? b.div(conv.y, c) : sampling::either(rng, b, Op::Mul, conv.y, c);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "conv-bias",
        .doc = "A sum with a constant for each channel behind a convolution is its bias.",
+       .kinds = kReals,
        .pattern = op(Op::Add, {op(convolutions(), {any(0), any(1)}).once().as(2), constant(3)}),
        .condition =
            [](const Match& m) {
@@ -155,10 +158,12 @@ std::vector<Rule> convRules() {
        .sample = [](Rng& rng, Builder& b) -> Value {
          const ConvSample conv = sampleConv(rng, b);
          return sampling::either(rng, b, Op::Add, conv.y, sampleChannelwise(rng, b, conv.channels));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "scale-conv",
        .doc = "A factor for each channel before a convolution moves into its filter. Relaxed: overflow behind the "
               "factor.",
+       .kinds = kReals,
        .pattern = op(convolutions(), {op(Op::Mul, {any(0), constant(3)}).once(), constant(1)}),
        .condition =
            [](const Match& m) {
@@ -173,7 +178,7 @@ std::vector<Rule> convRules() {
          const Value x = sampling::input(b, {1, 4, 3, 4});
          return sampleConv(rng, b, sampling::either(rng, b, Op::Mul, x, sampleChannelwise(rng, b, 4))).y;
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
   };
 }
 
@@ -196,6 +201,7 @@ std::vector<Rule> productRules() {
       {.name = "matmul-scale",
        .doc = "A factor for each column behind a matrix product moves into its weights. Relaxed: overflow before the "
               "factor.",
+       .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div}), {op(Op::MatMul, {any(0), constant(1)}).once().as(2), constant(3)}),
        .condition = [](const Match& m) { return isColumnwise(m, m[3], m[2]); },
        .build = [](const Match& m, Builder& b) -> Values {
@@ -207,9 +213,10 @@ std::vector<Rule> productRules() {
          return rng.flip() ? b.div(y, sampleColumnwise(rng, b, 3))
                            : sampling::either(rng, b, Op::Mul, y, sampleColumnwise(rng, b, 3));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "matmul-bias-scale",
        .doc = "The same through a bias. Relaxed: overflow before the factor.",
+       .kinds = kReals,
        .pattern =
            op(opSet({Op::Mul, Op::Div}),
               {op(Op::Add, {op(Op::MatMul, {any(0), constant(1)}).once().as(2), constant(4)}).once(), constant(3)}),
@@ -229,11 +236,12 @@ std::vector<Rule> productRules() {
          const Value biased = sampling::either(rng, b, Op::Add, y, sampleColumnwise(rng, b, 3));
          return rng.flip() ? b.div(biased, sampleColumnwise(rng, b, 3)) : b.mul(biased, sampleColumnwise(rng, b, 3));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "scale-matmul",
        .doc =
            "A factor for each row of the weights, before a matrix product, moves into them. Relaxed: overflow behind "
            "the factor.",
+       .kinds = kReals,
        .pattern = op(Op::MatMul, {op(Op::Mul, {any(0), constant(3)}).once(), constant(1)}),
        .condition =
            [](const Match& m) {
@@ -248,7 +256,7 @@ std::vector<Rule> productRules() {
          const Value x = sampling::input(b, {2, 4});
          return sampleProduct(rng, b, sampling::either(rng, b, Op::Mul, x, sampleColumnwise(rng, b, 4)));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
   };
 }
 

@@ -29,7 +29,7 @@ Value withHeads(Builder& b, Value v) {
 bool isAttention(const Match& m) {
   const Value q = m[0], k = m[1], v = m[2], scores = m[4];
   const int rank = q.rank();
-  if ((rank != 3 && rank != 4) || k.rank() != rank || v.rank() != rank || !isRealKind(q.kind())) return false;
+  if ((rank != 3 && rank != 4) || k.rank() != rank || v.rank() != rank) return false;
   for (int i = 0; i + 2 < rank; ++i)
     if (q.dim(i) != k.dim(i) || q.dim(i) != v.dim(i)) return false;
   if (axisFromFront(m.attrs(5).integer("axis"), rank) != rank - 1) return false;
@@ -55,6 +55,7 @@ std::vector<Rule> attentionRules() {
        .doc =
            "softmax(scale * q * k^T + mask) * v is Attention. Relaxed: a query whose keys are all hidden gives zeros, "
            "not NaN.",
+       .kinds = kReals,
        .pattern = op(Op::MatMul,
                      {op(Op::Softmax, {either({scores(), op(Op::Add, {scores(), any(6)})})}).once().as(5), any(2)}),
        .condition = isAttention,
@@ -74,7 +75,7 @@ std::vector<Rule> attentionRules() {
            s = sampling::either(rng, b, Op::Add, s, sampling::input(b, sampling::broadcastable(rng, s.shape())));
          return b.matMul(b.softmax(s, {.axis = -1}), v);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
   };
 }
 

@@ -1,6 +1,7 @@
 // What many rules need to build their replacements.
 #pragma once
 
+#include "ops/kind_sets.h"
 #include "rewrite/rule.h"
 
 namespace aglow {
@@ -39,11 +40,8 @@ bool readOnlyBy(Value v, const Node& node);
 // Whether scales belong to an axis: such types do not follow every change of layout.
 inline bool hasScaledAxis(Value v) { return v.type().quant().axis >= 0; }
 
-// Kinds on which sums and products may be reordered up to rounding.
-inline bool isRealKind(ElemKind kind) {
-  return kind == ElemKind::Float32 || kind == ElemKind::Float64 || kind == ElemKind::Float16 ||
-         kind == ElemKind::BFloat16;
-}
-inline bool isNumeric(ElemKind kind) { return isRealKind(kind) || isInteger(kind); }
+// Kinds on which arithmetic behaves as in school up to rounding: floats with signs, zero and enough digits.
+inline constexpr KindSet kReals = kindSet(ElemKind::Float32, ElemKind::Float64, ElemKind::Float16, ElemKind::BFloat16);
+inline constexpr KindSet kNumerics = kReals | kinds::ints;
 
 }  // namespace aglow

@@ -31,8 +31,7 @@ Value combined(const Match& m, Builder& b, Op op, int first, int second) {
 }
 
 // x stays a value of its own; two constants are folded instead.
-bool apart(const Match& m) { return !isConstant(m[0]) && isNumeric(m.result().kind()); }
-bool apartAndReal(const Match& m) { return !isConstant(m[0]) && isRealKind(m.result().kind()); }
+bool apart(const Match& m) { return !isConstant(m[0]); }
 
 struct Parts {
   Value x, c, d, e;
@@ -53,6 +52,7 @@ std::vector<Rule> gatheringRules() {
   return {
       {.name = "add-add",
        .doc = "(x + c) + d is x + (c + d). Relaxed: rounding and overflow of the first sum.",
+       .kinds = kNumerics,
        .pattern = op(Op::Add, {op(Op::Add, {any(0), constant(1)}).once(), constant(2)}),
        .condition = apart,
        .build = [](const Match& m, Builder& b) -> Values {
@@ -63,9 +63,10 @@ std::vector<Rule> gatheringRules() {
          const Parts p = sampleParts(rng, b, false);
          return sampling::either(rng, b, Op::Add, sampling::either(rng, b, Op::Add, p.x, p.c), p.d);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "mul-mul",
        .doc = "(x * c) * d is x * (c * d). Relaxed: overflow and underflow of the first product.",
+       .kinds = kNumerics,
        .pattern = op(Op::Mul, {op(Op::Mul, {any(0), constant(1)}).once(), constant(2)}),
        .condition = apart,
        .build = [](const Match& m, Builder& b) -> Values {
@@ -76,11 +77,12 @@ std::vector<Rule> gatheringRules() {
          const Parts p = sampleParts(rng, b, false);
          return sampling::either(rng, b, Op::Mul, sampling::either(rng, b, Op::Mul, p.x, p.c), p.d);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "mul-div",
        .doc = "(x * c) / d is x * (c / d). Relaxed: overflow and underflow of the product.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {op(Op::Mul, {any(0), constant(1)}).once(), constant(2)}),
-       .condition = apartAndReal,
+       .condition = apart,
        .build = [](const Match& m, Builder& b) -> Values {
          const Value c = combined(m, b, Op::Div, 1, 2);
          return c ? Values{b.mul(m[0], c)} : Values{};
@@ -89,11 +91,12 @@ std::vector<Rule> gatheringRules() {
          const Parts p = sampleParts(rng, b, true);
          return b.div(sampling::either(rng, b, Op::Mul, p.x, p.c), p.d);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "div-mul",
        .doc = "(x / c) * d is x * (d / c). Relaxed: overflow and underflow of the quotient.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {op(Op::Div, {any(0), constant(1)}).once(), constant(2)}),
-       .condition = apartAndReal,
+       .condition = apart,
        .build = [](const Match& m, Builder& b) -> Values {
          const Value c = combined(m, b, Op::Div, 2, 1);
          return c ? Values{b.mul(m[0], c)} : Values{};
@@ -102,9 +105,10 @@ std::vector<Rule> gatheringRules() {
          const Parts p = sampleParts(rng, b, true);
          return sampling::either(rng, b, Op::Mul, b.div(p.x, p.c), p.d);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "scale-affine",
        .doc = "(x * c + d) * e is x * (c * e) + d * e. Relaxed: rounding and overflow on the way.",
+       .kinds = kNumerics,
        .pattern =
            op(Op::Mul, {op(Op::Add, {op(Op::Mul, {any(0), constant(1)}).once(), constant(2)}).once(), constant(3)}),
        .condition = apart,
@@ -117,7 +121,7 @@ std::vector<Rule> gatheringRules() {
          return sampling::either(
              rng, b, Op::Mul, sampling::either(rng, b, Op::Add, sampling::either(rng, b, Op::Mul, p.x, p.c), p.d), p.e);
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
   };
 }
 

@@ -27,7 +27,7 @@ int64_t onlyAxis(const Match& m, int capture) {
 // Whether a captured mean goes over all axes from one on.
 bool isTrailingMean(const Match& m, int capture) {
   const Ints& axes = m.attrs(capture).ints("axes");
-  if (!isReduce(m, capture, "mean") || axes.empty() || !isRealKind(m.result().kind())) return false;
+  if (!isReduce(m, capture, "mean") || axes.empty()) return false;
   const int rank = m.node(capture).input(0).rank();
   return axes.front() + static_cast<int64_t>(axes.size()) == rank;
 }
@@ -36,12 +36,13 @@ std::vector<Rule> softmaxes() {
   return {
       {.name = "softmax",
        .doc = "exp(x - max(x)) divided by its sum is Softmax.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {op(Op::Exp, {op(Op::Sub, {any(0), op(Op::Reduce, {any(0)}).as(1)})}).as(2),
                                op(Op::Reduce, {any(2)}).as(3)}),
        .condition =
            [](const Match& m) {
              return isReduce(m, 1, "max") && isReduce(m, 3, "sum") && onlyAxis(m, 1) >= 0 &&
-                    onlyAxis(m, 1) == onlyAxis(m, 3) && isRealKind(m[0].kind());
+                    onlyAxis(m, 1) == onlyAxis(m, 3);
            },
        .build = [](const Match& m, Builder& b) -> Values { return {b.softmax(m[0], {.axis = onlyAxis(m, 1)})}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
@@ -49,22 +50,23 @@ std::vector<Rule> softmaxes() {
          const int64_t axis = rng.between(0, x.rank() - 1);
          const Value e = b.exp(b.sub(x, b.reduced(x, "max", {axis})));
          return b.div(e, b.reduced(e, "sum", {axis}));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "softmax-plain",
        .doc = "exp(x) divided by its sum is Softmax. Relaxed: exp(x) no longer overflows.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {op(Op::Exp, {any(0)}).as(2), op(Op::Reduce, {any(2)}).as(3)}),
-       .condition =
-           [](const Match& m) { return isReduce(m, 3, "sum") && onlyAxis(m, 3) >= 0 && isRealKind(m[0].kind()); },
+       .condition = [](const Match& m) { return isReduce(m, 3, "sum") && onlyAxis(m, 3) >= 0; },
        .build = [](const Match& m, Builder& b) -> Values { return {b.softmax(m[0], {.axis = onlyAxis(m, 3)})}; },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value e = b.exp(sampling::input(b, sampling::shape(rng, 1, 4)));
          return b.div(e, b.reduced(e, "sum", {rng.between(0, e.rank() - 1)}));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "log-softmax",
        .doc = "The logarithm of a Softmax is LogSoftmax. Relaxed: small probabilities no longer vanish first.",
+       .kinds = kReals,
        .pattern = op(Op::Log, {op(Op::Softmax, {any(0)}).once().as(1)}),
-       .condition = [](const Match& m) { return isRealKind(m[0].kind()); },
        .build = [](const Match& m, Builder& b) -> Values {
          return {b.logSoftmax(m[0], {.axis = m.attrs(1).integer("axis")})};
        },
@@ -72,7 +74,7 @@ std::vector<Rule> softmaxes() {
          const Value x = sampling::input(b, sampling::shape(rng, 1, 4));
          return b.log(b.softmax(x, {.axis = rng.between(-x.rank(), x.rank() - 1)}));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
   };
 }
 
@@ -149,20 +151,25 @@ std::vector<Rule> layerNorms() {
   return {
       {.name = "layer-norm",
        .doc = "(x - mean) / sqrt(variance + epsilon) over trailing axes is LayerNorm.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {centred(), root(meanSquare(2))}),
        .condition = isCentred,
        .build = layerNormCore,
-       .sample = [](Rng& rng, Builder& b) -> Value { return sampleLayerNorm(rng, b, Op::Div); }},
+       .sample = [](Rng& rng, Builder& b) -> Value { return sampleLayerNorm(rng, b, Op::Div); },
+       .keeps = Keeps::Rounding},
       {.name = "layer-norm-reciprocal",
        .doc = "The same, multiplied by the reciprocal of the root.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {centred(), inverseRoot(meanSquare(2))}),
        .condition = isCentred,
        .build = layerNormCore,
-       .sample = [](Rng& rng, Builder& b) -> Value { return sampleLayerNorm(rng, b, Op::Mul); }},
+       .sample = [](Rng& rng, Builder& b) -> Value { return sampleLayerNorm(rng, b, Op::Mul); },
+       .keeps = Keeps::Rounding},
       {.name = "layer-norm-folded",
        .doc =
            "x * r + (bias - mean * r), with r = scale / sqrt(variance + epsilon), is LayerNorm. Relaxed: overflow of "
            "the single products.",
+       .kinds = kReals,
        .pattern = op(Op::Add, {op(Op::Mul, {any(0), op(Op::Mul, {inverseRoot(meanSquare(2)), any(5)}).as(6)}),
                                op(Op::Sub, {any(7), op(Op::Mul, {op(Op::Reduce, {any(0)}).as(1), any(6)})})}),
        .condition =
@@ -189,9 +196,10 @@ std::vector<Rule> layerNorms() {
          const Value r = b.mul(root, sampling::constant(rng, b, last, s.x.kind()));
          return b.add(b.mul(s.x, r), b.sub(sampling::constant(rng, b, last, s.x.kind()), b.mul(mean, r)));
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "layer-norm-scale",
        .doc = "A factor behind a LayerNorm without one is its scale.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {op(Op::LayerNorm, {any(0), literal(1), absent()}).once().as(2), any(3)}),
        .condition = [](const Match& m) { return isParameter(m, m[3]); },
        .build = [](const Match& m, Builder& b) -> Values { return {like(b, m.node(2), {m[0], m[3]})}; },
@@ -199,9 +207,11 @@ std::vector<Rule> layerNorms() {
          const Value x = sampling::input(b, sampling::shape(rng, 2, 3));
          const Value y = b.layerNorm(x, b.scalarLike(x, 1), {}, {.axis = -1})->result();
          return sampling::either(rng, b, Op::Mul, y, sampling::input(b, {x.dim(x.rank() - 1)}));
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "layer-norm-bias",
        .doc = "A sum behind a LayerNorm without bias is its bias.",
+       .kinds = kReals,
        .pattern = op(Op::Add, {op(Op::LayerNorm, {any(0), any(1), absent()}).once().as(2), any(3)}),
        .condition = [](const Match& m) { return isParameter(m, m[3]); },
        .build = [](const Match& m, Builder& b) -> Values { return {like(b, m.node(2), {m[0], m[1], m[3]})}; },
@@ -210,7 +220,8 @@ std::vector<Rule> layerNorms() {
          const Shape last{x.dim(x.rank() - 1)};
          const Value y = b.layerNorm(x, sampling::input(b, last), {}, {.axis = x.rank() - 1})->result();
          return sampling::either(rng, b, Op::Add, y, sampling::input(b, last));
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 
@@ -224,18 +235,23 @@ std::vector<Rule> rmsNorms() {
   return {
       {.name = "rms-norm",
        .doc = "x / sqrt(mean(x * x) + epsilon) over trailing axes is RMSNorm.",
+       .kinds = kReals,
        .pattern = op(Op::Div, {any(0), root(meanSquare(0))}),
        .condition = isRmsNorm,
        .build = rmsNormCore,
-       .sample = [](Rng& rng, Builder& b) -> Value { return sampleRmsNorm(rng, b, Op::Div); }},
+       .sample = [](Rng& rng, Builder& b) -> Value { return sampleRmsNorm(rng, b, Op::Div); },
+       .keeps = Keeps::Rounding},
       {.name = "rms-norm-reciprocal",
        .doc = "The same, multiplied by the reciprocal of the root.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {any(0), inverseRoot(meanSquare(0))}),
        .condition = isRmsNorm,
        .build = rmsNormCore,
-       .sample = [](Rng& rng, Builder& b) -> Value { return sampleRmsNorm(rng, b, Op::Mul); }},
+       .sample = [](Rng& rng, Builder& b) -> Value { return sampleRmsNorm(rng, b, Op::Mul); },
+       .keeps = Keeps::Rounding},
       {.name = "rms-norm-scale",
        .doc = "A factor behind an RMSNorm without one is its scale.",
+       .kinds = kReals,
        .pattern = op(Op::Mul, {op(Op::RMSNorm, {any(0), literal(1)}).once().as(2), any(3)}),
        .condition = [](const Match& m) { return isParameter(m, m[3]); },
        .build = [](const Match& m, Builder& b) -> Values { return {like(b, m.node(2), {m[0], m[3]})}; },
@@ -243,7 +259,8 @@ std::vector<Rule> rmsNorms() {
          const Value x = sampling::input(b, sampling::shape(rng, 2, 3));
          const Value y = b.rmsNorm(x, b.scalarLike(x, 1), {.axis = -1});
          return sampling::either(rng, b, Op::Mul, y, sampling::input(b, {x.dim(x.rank() - 1)}));
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 

@@ -110,7 +110,7 @@ std::vector<Rule> padRules() {
          return samplePad(rng, b, samplePad(rng, b, x, 2, 2), 2, 2);
        }},
       {.name = "pad-conv",
-       .doc = "A convolution pads with zeros by itself.",
+       .doc = "A convolution pads with zeros by itself. Relaxed: infinite weights no longer meet these zeros.",
        .pattern = op(Op::Conv, {op(Op::Pad, {any(0), literal(0)}).as(1), any(2)}),
        .condition = [](const Match& m) { return isSpatial(m.node(1)); },
        .build = [](const Match& m, Builder& b) -> Values {
@@ -123,7 +123,8 @@ std::vector<Rule> padRules() {
          const Value bias = rng.flip() ? sampling::input(b, {4}) : Value{};
          return b.conv(x, sampling::constant(rng, b, {4, 2, 3, 2}), bias,
                        {.strides = {rng.between(1, 2), 1}, .pads = {0, 1, rng.between(0, 1), 1}});
-       }},
+       },
+       .keeps = Keeps::Finite},
       {.name = "pad-max-pool",
        .doc = "Padding with the lowest value never wins, like a pool's own.",
        .pattern = op(Op::MaxPool, {op(Op::Pad, {any(0), number(2)}).as(1)}),

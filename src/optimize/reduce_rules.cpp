@@ -68,7 +68,8 @@ std::vector<Rule> reduceRules() {
          const Value x = sampling::input(b, {rng.between(2, 4), 1, rng.between(2, 4)});
          const Ints axes = rng.pick<Ints>({{1}, {1, 2}, {}});
          return b.reduced(x, rng.pick<std::string_view>({"sum", "mean", "prod", "max", "min"}), axes, rng.flip());
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "reduce-reduce",
        .doc = "Two reductions of one kind are one. Relaxed: sums and products that overflow on the way.",
        .pattern = op(Op::Reduce, {op(Op::Reduce, {any(0)}).once().as(1)}),
@@ -87,7 +88,7 @@ std::vector<Rule> reduceRules() {
          const Value x = sampling::input(b, sampling::shape(rng, 2, 4), sampling::floatKind(rng));
          return sampleReduce(rng, b, sampleReduce(rng, b, x, kind, rng.flip()), kind, rng.flip());
        },
-       .relaxed = true},
+       .keeps = Keeps::Finite},
       {.name = "reduce-reshape",
        .doc = "A reshape that only drops or adds the reduced axes is the reduction's own matter.",
        .pattern = op(Op::Reshape, {op(Op::Reduce, {any(0)}).once().as(1)}),
@@ -105,10 +106,11 @@ std::vector<Rule> reduceRules() {
        }},
       {.name = "sum-as-mean",
        .doc = "A sum divided by the number of its elements is a mean.",
+       .kinds = kReals,
        .pattern = op(opSet({Op::Div, Op::Mul}), {op(Op::Reduce, {any(0)}).once().as(1), number(2)}),
        .condition =
            [](const Match& m) {
-             if (m.attrs(1).word("kind") != "sum" || !isRealKind(m[0].kind()) || !hasElements(m.result())) return false;
+             if (m.attrs(1).word("kind") != "sum" || !hasElements(m.result())) return false;
              const double count = reducedCount(m.node(1));
              const double factor = m.root().op() == Op::Div ? count : 1 / count;
              return count > 0 && nearlyEqual(m[0].kind(), m.number(2), factor);
@@ -124,7 +126,8 @@ std::vector<Rule> reduceRules() {
          const double count = reducedCount(*sum.node);
          if (rng.flip()) return b.div(sum, b.scalarLike(x, count));
          return sampling::either(rng, b, Op::Mul, sum, b.scalarLike(x, 1 / count));
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 

@@ -201,7 +201,8 @@ std::vector<Rule> slices() {
          const Value product = b.matMul(x, y);
          return b.slice(product,
                         {.starts = {0, 3, 0}, .sizes = {y.dim(0), 2, 2}, .steps = {1, rng.flip() ? 1 : -1, 1}});
-       }},
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 

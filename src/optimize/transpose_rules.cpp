@@ -155,7 +155,8 @@ std::vector<Rule> axisSinks() {
          const Value x = sampleTransposed(rng, b);
          const Ints axes = rng.pick<Ints>({{0}, {1}, {0, 1}, {}});
          return b.reduced(x, rng.flip() ? "sum" : "max", axes, rng.flip());
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "sink-transpose-softmax",
        .doc = "A transpose moves below a softmax.",
        .pattern = op(opSet({Op::Softmax, Op::LogSoftmax}), {transposed()}),
@@ -168,7 +169,8 @@ std::vector<Rule> axisSinks() {
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampleTransposed(rng, b);
          return rng.flip() ? b.softmax(x, {.axis = -1}) : b.logSoftmax(x, {.axis = 0});
-       }},
+       },
+       .keeps = Keeps::Rounding},
       {.name = "sink-transpose-pad",
        .doc = "A transpose moves below padding.",
        .pattern = op(Op::Pad, {transposed(), any(2)}),

@@ -78,10 +78,13 @@ bool isLossless(ElemKind from, ElemKind to) {
   return to == ElemKind::Float32 && from != ElemKind::Float64;
 }
 
+// Whether a cast may change a value of its own kind: infinities become the largest number of narrow floats.
+bool mayClamp(ElemKind kind) { return isFloat(kind) && elemInfo(kind).bits <= 8; }
+
 // Whether converting in one step is converting in two. The first step must lose nothing; and integers that pass as
 // floats saturate where integers would wrap, so those must fit at the end as well.
 bool isOneCast(ElemKind from, ElemKind through, ElemKind to) {
-  if (!isLossless(from, through)) return false;
+  if (!isLossless(from, through) || (from == to && mayClamp(to))) return false;
   return !(isInteger(from) && isFloat(through) && isInteger(to)) || isLossless(from, to);
 }
 
@@ -239,7 +242,7 @@ std::vector<Rule> casts() {
       {.name = "cast-nothing",
        .doc = "A cast to the same kind.",
        .pattern = op(Op::Cast, {any(0)}),
-       .condition = [](const Match& m) { return m[0].kind() == m.result().kind(); },
+       .condition = [](const Match& m) { return m[0].kind() == m.result().kind() && !mayClamp(m[0].kind()); },
        .build = keep0,
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b, sampling::anyKind(rng));

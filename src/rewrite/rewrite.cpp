@@ -106,7 +106,8 @@ private:
     // A predicate that speaks of single rows is lost by nodes that do not keep the rows where they are.
     if (root.predicate() && root.predicate().rank() != 0) return false;
     for (const Rule* rule : rules_.at(root.op())) {
-      if (!context_.enabled(rule->name) || !apply(*rule, root)) continue;
+      if (!contains(rule->kinds, root.type().kind()) || !context_.enabled(rule->name)) continue;
+      if (!apply(*rule, root)) continue;
       context_.count(rule->name);
       spend(*rule);
       return true;

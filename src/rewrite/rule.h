@@ -36,9 +36,18 @@ private:
 
 using Values = std::vector<Value>;
 
+// What of the results a rule keeps.
+enum class Keeps : uint8_t {
+  Bits,      // every bit
+  Rounding,  // numbers up to rounding and the sign of zero; NaN and infinities as they are
+  Finite,    // finite numbers up to rounding; the rule's doc says what it relaxes
+};
+
 struct Rule {
   std::string_view name;
   std::string_view doc;
+  // Element kinds of the root's first result.
+  KindSet kinds = ~KindSet{0};
   Pattern pattern;
   // Whether the rule holds here; the next way to match is tried if not. Null: always.
   bool (*condition)(const Match&) = nullptr;
@@ -47,8 +56,7 @@ struct Rule {
   Values (*build)(const Match&, Builder&) = nullptr;
   // A random graph on which the rule applies; gives the value whose computation the rule changes.
   Value (*sample)(Rng&, Builder&) = nullptr;
-  // Keeps finite results up to rounding, but not overflow, NaN or infinity on the way; the doc says what changes.
-  bool relaxed = false;
+  Keeps keeps = Keeps::Bits;
 };
 
 // Rules in the order in which they are tried, found by the operator of their root.

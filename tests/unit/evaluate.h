@@ -37,8 +37,9 @@ inline Bindings randomBindings(Rng& rng, const Function& function, bool specials
   return bindings;
 }
 
-// The same values up to rounding relative to the largest of them; NaN and infinities at the same places.
-inline ::testing::AssertionResult sameValues(const Tensor& a, const Tensor& b) {
+// The same values, NaN and infinities at the same places: every bit (but any NaN is as good as another), or up to
+// rounding relative to the largest of them.
+inline ::testing::AssertionResult sameValues(const Tensor& a, const Tensor& b, bool bits = false) {
   if (a.type() != b.type()) return ::testing::AssertionFailure() << a.type().text() << " against " << b.type().text();
   const std::vector<double> x = a.doubles(), y = b.doubles();
   double scale = 1;
@@ -50,8 +51,9 @@ inline ::testing::AssertionResult sameValues(const Tensor& a, const Tensor& b) {
                                                               : 0;
   for (size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) && std::isnan(y[i])) continue;
-    if (x[i] == y[i]) continue;
-    if (std::isfinite(x[i]) && std::isfinite(y[i]) && std::abs(x[i] - y[i]) <= unit * std::max(scale, std::abs(x[i])))
+    if (x[i] == y[i] && (!bits || std::signbit(x[i]) == std::signbit(y[i]))) continue;
+    if (!bits && std::isfinite(x[i]) && std::isfinite(y[i]) &&
+        std::abs(x[i] - y[i]) <= unit * std::max(scale, std::abs(x[i])))
       continue;
     return ::testing::AssertionFailure() << "element " << i << " of " << a.type().text() << ": " << x[i] << " against "
                                          << y[i];
@@ -60,14 +62,15 @@ inline ::testing::AssertionResult sameValues(const Tensor& a, const Tensor& b) {
 }
 
 // Whether the second function gives what the first one gives.
-inline ::testing::AssertionResult sameResults(const Function& a, const Function& b, const Bindings& bindings) {
+inline ::testing::AssertionResult sameResults(const Function& a, const Function& b, const Bindings& bindings,
+                                              bool bits = false) {
   const auto x = evaluateFunction(a, bindings), y = evaluateFunction(b, bindings);
   // What nobody needs may go although it would fail.
   if (!x.ok()) return ::testing::AssertionSuccess();
   if (!y.ok()) return ::testing::AssertionFailure() << y.error().text();
   if (x->size() != y->size()) return ::testing::AssertionFailure() << "another number of outputs";
   for (size_t i = 0; i < x->size(); ++i)
-    if (auto same = sameValues((*x)[i], (*y)[i]); !same) return same << " of output " << i;
+    if (auto same = sameValues((*x)[i], (*y)[i], bits); !same) return same << " of output " << i;
   return ::testing::AssertionSuccess();
 }
 
