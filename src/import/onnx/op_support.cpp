@@ -24,6 +24,12 @@ std::vector<int64_t> range(int64_t first, int64_t last) {
   return list;
 }
 
+Shape shapeOf(std::vector<int64_t> dims) {
+  Result<Shape> shape = Shape::create(std::move(dims));
+  if (!shape.ok()) fail(Code::BadNode, shape.error().message);
+  return *shape;
+}
+
 Value iota(Builder& b, int64_t count, int64_t axis, int64_t rank, ElemKind kind) {
   constexpr int64_t kMost = int64_t{1} << 27;
   if (count > kMost) fail(Code::TooLarge, fmt::format("a list of {} indices exceeds the limit of {}", count, kMost));

@@ -16,6 +16,9 @@ inline int64_t product(const Shape& shape) { return shape.elements(); }
 // first, first + 1 ... last - 1
 std::vector<int64_t> range(int64_t first, int64_t last);
 
+// Extents that a model computes; BadNode when they are no shape.
+Shape shapeOf(std::vector<int64_t> dims);
+
 // 0, 1, 2 ... as a constant, along one axis of a tensor with `rank` axes so that it broadcasts. TooLarge when the model
 // asks for more elements than a constant should have.
 Value iota(Builder& b, int64_t count, int64_t axis = 0, int64_t rank = 1, ElemKind kind = ElemKind::Int64);

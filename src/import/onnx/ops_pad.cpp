@@ -33,7 +33,8 @@ Value paddedFromInside(OpImport& c, Value x, const std::vector<int64_t>& before,
     const int64_t extent = x.dim(axis);
     if (extent == 0)
       fail(Code::BadNode, fmt::format("expected elements along axis {} to pad with, got {}", axis, x.type().text()));
-    const Shape result = orFail(Shape::create({checkedAdd(front + extent, back).value_or(-1)}));
+    const auto begin = checkedAdd(front, extent);
+    const Shape result = shapeOf({begin ? checkedAdd(*begin, back).value_or(-1) : -1});
     constexpr int64_t kMost = int64_t{1} << 27;
     if (result.elements() > kMost)
       fail(Code::TooLarge, fmt::format("padding to {} elements exceeds the limit of {}", result.elements(), kMost));

@@ -144,7 +144,7 @@ void maxUnpool(OpImport& c) {
   for (size_t i = 0; i < window.axes(); ++i)
     dims.push_back((x.dim(static_cast<int>(i) + 2) - 1) * window.strides[i] + window.kernel[i] - window.pads[i] -
                    window.pads[window.axes() + i]);
-  const Shape shape = orFail(Shape::create(dims));
+  const Shape shape = shapeOf(dims);
   const Value zeros = c.b.splat({.elem = x.kind(), .shape = {shape.elements()}});
   const int64_t count = x.type().elements();
   const Value filled =

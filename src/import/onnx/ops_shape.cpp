@@ -87,7 +87,7 @@ void transpose(OpImport& c) {
 
 void expand(OpImport& c) {
   const Value x = c.in(0);
-  const Shape wanted = orFail(Shape::create(c.constantInts(1)));
+  const Shape wanted = shapeOf(c.constantInts(1));
   const Shape common = orFail(broadcastShapes(x.shape(), wanted));
   c.out(common == x.shape() ? x : c.b.expand(x, {.shape = common.dims()}));
 }
