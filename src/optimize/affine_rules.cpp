@@ -164,19 +164,20 @@ std::vector<Rule> convRules() {
        .doc = "A factor for each channel before a convolution moves into its filter. Relaxed: overflow behind the "
               "factor.",
        .kinds = kReals,
-       .pattern = op(convolutions(), {op(Op::Mul, {any(0), constant(3)}).once(), constant(1)}),
+       .pattern = op(convolutions(), {op(opSet({Op::Mul, Op::Div}), {any(0), constant(3)}).once().as(4), constant(1)}),
        .condition =
            [](const Match& m) {
              return mayChange(m[1]) && m[0].shape() == m.root().input(0).shape() &&
                     isAlong(m[3].shape(), m[0].shape(), 1);
            },
        .build = [](const Match& m, Builder& b) -> Values {
-         const Value filter = scaledFilter(b, m.root(), Op::Mul, m[3], false);
+         const Value filter = scaledFilter(b, m.root(), m.node(4).op(), m[3], false);
          return {like(b, m.root(), {m[0], filter, m.root().input(2)})};
        },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::input(b, {1, 4, 3, 4});
-         return sampleConv(rng, b, sampling::either(rng, b, Op::Mul, x, sampleChannelwise(rng, b, 4))).y;
+         const Value c = sampleChannelwise(rng, b, 4);
+         return sampleConv(rng, b, rng.flip() ? b.div(x, c) : sampling::either(rng, b, Op::Mul, x, c)).y;
        },
        .keeps = Keeps::Finite},
   };
@@ -242,19 +243,17 @@ std::vector<Rule> productRules() {
            "A factor for each row of the weights, before a matrix product, moves into them. Relaxed: overflow behind "
            "the factor.",
        .kinds = kReals,
-       .pattern = op(Op::MatMul, {op(Op::Mul, {any(0), constant(3)}).once(), constant(1)}),
-       .condition =
-           [](const Match& m) {
-             const Value scaled = m.root().input(0);
-             return m[0].shape() == scaled.shape() && isColumnwise(m, m[3], scaled);
-           },
+       .pattern = op(Op::MatMul, {op(opSet({Op::Mul, Op::Div}), {any(0), constant(3)}).once().as(2), constant(1)}),
+       .condition = [](const Match& m) { return m[0].shape() == m[2].shape() && isColumnwise(m, m[3], m[2]); },
        .build = [](const Match& m, Builder& b) -> Values {
          const int64_t depth = m[0].dim(m[0].rank() - 1);
-         return {b.matMul(m[0], b.mul(m[1], b.reshaped(asVector(b, m[3], depth), {depth, 1})))};
+         const Value column = b.reshaped(asVector(b, m[3], depth), {depth, 1});
+         return {b.matMul(m[0], like(b, m.node(2), {m[1], column}))};
        },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::input(b, {2, 4});
-         return sampleProduct(rng, b, sampling::either(rng, b, Op::Mul, x, sampleColumnwise(rng, b, 4)));
+         const Value c = sampleColumnwise(rng, b, 4);
+         return sampleProduct(rng, b, rng.flip() ? b.div(x, c) : sampling::either(rng, b, Op::Mul, x, c));
        },
        .keeps = Keeps::Finite},
   };
