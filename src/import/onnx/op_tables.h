@@ -28,6 +28,8 @@
   X(signalRows)            \
   X(trainingRows)          \
   X(linearAttentionRows)   \
+  X(treeRows)              \
+  X(mlRows)                \
   X(refusedRows)
 
 namespace aglow::onnx {

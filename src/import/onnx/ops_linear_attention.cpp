@@ -1,4 +1,5 @@
-// LinearAttention, a recurrence unrolled over its tokens, and FlexAttention, whose stages the model may change.
+// Newer parts of language models: LinearAttention, a recurrence unrolled over its tokens, FlexAttention, whose stages
+// the model may change, and convolutions that carry a state.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -140,10 +141,33 @@ void flexAttention(OpImport& c) {
   c.out(b.casted(b.reshaped(y, {batch, heads, queries, v.dim(3)}), q.kind()));
 }
 
+// A convolution of each channel that sees the current and past positions; the last ones are the state.
+void causalConv(OpImport& c) {
+  Builder& b = c.b;
+  const Value x = c.in(0), filter = c.in(1);
+  if (x.rank() != 3 || filter.rank() != 3 || filter.dim(2) < 1)
+    fail(Code::BadNode, fmt::format("expected an input [n, c, l] and weights [c, 1, k], got {} and {}", x.type().text(),
+                                    filter.type().text()));
+  const std::string activation = c.word("activation", "none");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    fail(Code::BadNode, fmt::format("expected 'activation' none, silu or swish, got '{}'", activation));
+  const int64_t past = filter.dim(2) - 1;
+  const std::vector<int64_t> stateDims{x.dim(0), x.dim(1), past};
+  if (c.has(3) && c.in(3).shape().dims() != stateDims)
+    fail(Code::BadNode, fmt::format("expected a state {}, got {}", listText(stateDims), c.in(3).type().text()));
+  const Value state = c.has(3) ? c.in(3) : b.splat({.elem = x.kind(), .shape = stateDims});
+  const Value all = b.concat({state, x}, {.axis = 2});
+  Value y = b.conv(all, filter, c.optional(2), {.group = x.dim(1)});
+  if (activation != "none") y = b.swish(y);
+  c.out(0, y);
+  c.out(1, sliced(b, all, 2, all.dim(2) - past, past));
+}
+
 }  // namespace
 
 std::span<const OpRow> linearAttentionRows() {
   static constexpr OpRow rows[] = {{"LinearAttention", linearAttention, 27},
+                                   {"CausalConvWithState", causalConv, 27},
                                    {"FlexAttention", flexAttention, 1, INT64_MAX, "ai.onnx.preview"}};
   return rows;
 }
