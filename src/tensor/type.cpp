@@ -28,6 +28,8 @@ Shape::Shape(std::vector<int64_t> dims) {
 }
 
 Result<Shape> Shape::create(std::vector<int64_t> dims) {
+  if (dims.size() > kMaxRank)
+    return Error{Code::BadTensor, fmt::format("expected at most {} axes, got {}", kMaxRank, dims.size())};
   int64_t elements = 1;
   int64_t bound = 1;
   for (const int64_t dim : dims) {

@@ -13,8 +13,11 @@ namespace aglow {
 
 // The extents of a tensor. A Shape that exists is valid: no extent is negative, and the number of elements, at 16
 // bytes each, fits into 62 bits even when empty extents are counted as one; so arithmetic on valid shapes is safe.
+// The number of axes has a limit, because short chains of operators could otherwise ask for any.
 class Shape {
 public:
+  static constexpr int kMaxRank = 64;
+
   Shape() = default;  // a scalar
   Shape(std::initializer_list<int64_t> dims) : Shape(std::vector<int64_t>(dims)) {}
   // Internal error on extents that are not valid; for sizes that come from outside use create().

@@ -35,6 +35,13 @@ TEST(Shape, RefusesWhatCannotBeAddressed) {
   EXPECT_THROW(Shape({-1}), InternalError);
 }
 
+TEST(Shape, HasALimitedNumberOfAxes) {
+  EXPECT_TRUE(Shape::create(std::vector<int64_t>(Shape::kMaxRank, 1)).ok());
+  const Result<Shape> more = Shape::create(std::vector<int64_t>(Shape::kMaxRank + 1, 1));
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().code, Code::BadTensor);
+}
+
 TEST(Shape, BroadcastsAsNumpyDoes) {
   EXPECT_EQ(*broadcastShapes({2, 1, 4}, {3, 1}), (Shape{2, 3, 4}));
   EXPECT_EQ(*broadcastShapes({}, {5}), (Shape{5}));
