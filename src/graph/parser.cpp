@@ -1,6 +1,7 @@
 // Text to graphs. One token of lookahead, no recursion, and names are defined before they are used.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,7 +17,8 @@ namespace {
 
 class ModuleParser {
 public:
-  ModuleParser(std::string_view text, const BlobStore& blobs) : lexer_(text), constants_(&blobs) {}
+  ModuleParser(std::string_view text, const BlobStore& blobs)
+      : lexer_(text), constants_(&blobs), scalesLeft_(text.size() + kFreeScales) {}
 
   Result<std::unique_ptr<Module>> run() {
     AGLOW_OK(lexer_.expect("module"));
@@ -36,6 +38,16 @@ public:
   }
 
 private:
+  // A chain of Concat doubles the scales of its types with every node. In a printed text all of them can be read, so
+  // its length bounds their number; where types are left out, so many are free.
+  static constexpr size_t kFreeScales = size_t{1} << 20;
+
+  static size_t scalesOf(const std::vector<Value>& values) {
+    size_t count = 0;
+    for (const Value v : values) count += v ? v.type().quant().scales.size() : 0;
+    return count;
+  }
+
   // @name : type
   Result<std::pair<std::string, Type>> declaration() {
     AGLOW_TRY(Token name, lexer_.take(Token::Kind::Global, "a name such as @x"));
@@ -90,8 +102,10 @@ private:
     if (lexer_.accept("if")) {
       AGLOW_TRY(predicate, value());
     }
+    if (scalesOf(inputs) > scalesLeft_) return textError(start, "the types have more scales than the text can show");
     Result<std::vector<Type>> types = checkedTypes(attrs, inputs, predicate);
     if (!types.ok()) return textError(start, types.error().message, types.error().hint);
+    for (const Type& type : *types) scalesLeft_ -= std::min(scalesLeft_, type.quant().scales.size());
     if (op == &opDef(Op::Save) && !written_.insert(inputs[1].node).second)
       return textError(start, fmt::format("{} is written twice", quoted(inputs[1].node->name())));
     if (lexer_.accept(":")) AGLOW_OK(writtenTypes(*types));
@@ -168,6 +182,7 @@ private:
 
   Lexer lexer_;
   ConstantText constants_;
+  size_t scalesLeft_;
   std::unique_ptr<Module> module_ = std::make_unique<Module>();
   std::unordered_set<std::string> functionNames_;
   Function* function_ = nullptr;

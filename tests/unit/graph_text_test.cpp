@@ -229,6 +229,20 @@ TEST(GraphText, FaultsAreExplained) {
   EXPECT_EQ(parseModule("").error().text(), "error[E206] 1:1: expected 'module', found the end of the text");
 }
 
+TEST(GraphText, ShortChainsCannotAskForMuchMemory) {
+  const auto chain = [](const std::string& type, const std::string& op) {
+    std::string text = "module { placeholder @x : " + type + " func @f { %v0 = " + op + "(@x, @x)\n";
+    for (int i = 1; i < 60; ++i) {
+      const std::string last = "%v" + std::to_string(i - 1);
+      text += "%v" + std::to_string(i) + " = " + op + "(" + last + ", " + last + ")\n";
+    }
+    const auto module = parseModule(text + "} }");
+    return module.ok() ? "" : module.error().message;
+  };
+  EXPECT_EQ(chain("qi8[2]<axis 0: 1:0, 2:0>", "Concat"), "the types have more scales than the text can show");
+  EXPECT_EQ(chain("i64[1,1]", "Gather"), "expected at most 64 axes, got 65");
+}
+
 // Bytes changed, dropped, doubled and copied from elsewhere.
 std::string mutated(Random& random, std::string text) {
   for (int64_t edits = random.between(1, 4); edits > 0 && !text.empty(); --edits) {
