@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "graph/op_views.h"
+#include "graph/wide.h"
 #include "lower/rules.h"
-#include "lower/wide.h"
 
 namespace aglow::lowering {
 

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "graph/op_views.h"
+#include "graph/wide.h"
 #include "lower/rules.h"
-#include "lower/wide.h"
 #include "ops/axes.h"
 
 namespace aglow::lowering {

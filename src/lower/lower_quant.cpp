@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "graph/op_views.h"
+#include "graph/wide.h"
 #include "lower/rules.h"
-#include "lower/wide.h"
 
 namespace aglow::lowering {
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "graph/op_views.h"
+#include "graph/wide.h"
 #include "lower/rules.h"
-#include "lower/wide.h"
 #include "ops/recurrent.h"
 
 namespace aglow::lowering {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder.h"
+#include "graph/wide.h"
 
 namespace aglow::onnx {
 
@@ -12,7 +12,6 @@ namespace aglow::onnx {
 std::string listText(const std::vector<int64_t>& list);
 // The elements of the axes from `from` up to but without `to`.
 int64_t product(const Shape& shape, int64_t from, int64_t to);
-inline int64_t product(const Shape& shape) { return shape.elements(); }
 // first, first + 1 ... last - 1
 std::vector<int64_t> range(int64_t first, int64_t last);
 
@@ -35,8 +34,5 @@ Value paddedOrCropped(Builder& b, Value x, std::vector<int64_t> before, std::vec
 
 // The product of matrices, or of a vector (a row at the left, a column at the right) and matrices.
 Value matrixProduct(Builder& b, Value x, Value y);
-
-// f32 for floats narrower than it: in which kind sums and chains of operators are computed.
-ElemKind wideKind(ElemKind kind);
 
 }  // namespace aglow::onnx

@@ -94,6 +94,13 @@ void gelu(OpImport& c) {
   c.out(approximate == "tanh" ? c.b.geluTanh(c.in(0)) : c.b.gelu(c.in(0)));
 }
 
+// Integers are shrunk by real numbers, too.
+void shrink(OpImport& c) {
+  const Value x = c.in(0);
+  const Value real = isFloat(x.kind()) ? x : c.b.casted(x, ElemKind::Float64);
+  c.out(c.b.casted(c.b.shrink(real, {.bias = c.real("bias", 0), .lambd = c.real("lambd", 0.5)}), x.kind()));
+}
+
 void swiGlu(OpImport& c) {
   const Value gate = c.in(0), value = c.in(1);
   if (gate.type() != value.type())
@@ -132,8 +139,9 @@ std::span<const OpRow> elementwiseRows() {
       {"Min", minimum},     {"Max", maximum},        {"Sum", sum},
       {"Mean", mean},       {"Greater", greater, 7}, {"GreaterOrEqual", greaterOrEqual},
       {"Mod", mod},         {"BitShift", bitShift},  {"Clip", clip},
-      {"PRelu", pRelu, 7},  {"Gelu", gelu},          {"SwiGLU", swiGlu},
-      {"Dropout", dropout}, {"CumSum", cumSum},      {"CumProd", cumProd},
+      {"PRelu", pRelu, 7},  {"Gelu", gelu},          {"Shrink", shrink},
+      {"SwiGLU", swiGlu},   {"Dropout", dropout},    {"CumSum", cumSum},
+      {"CumProd", cumProd},
   };
   return rows;
 }

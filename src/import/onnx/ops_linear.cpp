@@ -94,7 +94,7 @@ void det(OpImport& c) {
   const int64_t size = x.dim(rank - 1), count = product(x.shape(), 0, rank - 2);
   if (size > kMost)
     fail(Code::UnsupportedFeature, fmt::format("determinants of more than {} rows are not supported", kMost));
-  Value rest = b.casted(b.reshaped(x, {count, size, size}), wideKind(x.kind()));
+  Value rest = widened(b, b.reshaped(x, {count, size, size}));
   const Value one = b.scalarLike(rest, 1);
   Value result = b.expand(one, {.shape = {count, 1, 1}});
   for (int64_t n = size; n > 0; --n) {

@@ -14,7 +14,7 @@ void trainedBatchNorm(OpImport& c, double epsilon) {
   const Value x = c.in(0);
   std::vector<int64_t> axes = range(0, x.rank());
   axes.erase(axes.begin() + 1);
-  const Value wide = b.casted(x, wideKind(x.kind()));
+  const Value wide = widened(b, x);
   const Value mean = b.reduced(wide, "mean", axes), difference = b.sub(wide, mean);
   const Value variance = b.reduced(b.mul(difference, difference), "mean", axes);
   const Value flatMean = b.reshaped(mean, {x.dim(1)}), flatVariance = b.reshaped(variance, {x.dim(1)});
@@ -69,7 +69,7 @@ void rmsNormalization(OpImport& c) {
   checkStash(c);
   Value x = c.in(0);
   const ElemKind to = c.in(1).kind();
-  if (x.kind() != to) x = c.b.casted(x, wideKind(x.kind()));
+  if (x.kind() != to) x = widened(c.b, x);
   const Value y =
       c.b.rmsNorm(x, c.in(1), {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
   c.out(c.b.casted(y, to));

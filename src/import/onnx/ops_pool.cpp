@@ -104,7 +104,7 @@ void lpPool(OpImport& c) {
     after.push_back(back);
     taps *= static_cast<double>(window.kernel[i]);
   }
-  const Value powers = power(c.b, c.b.casted(x, wideKind(x.kind())), p);
+  const Value powers = power(c.b, widened(c.b, x), p);
   const Value padded = paddedOrCropped(c.b, powers, before, after, c.b.scalarLike(powers, 0));
   const Value mean = c.b.avgPool(
       padded, {.kernel = window.kernel, .strides = window.strides, .dilations = window.dilations, .sizes = sizes});
@@ -130,7 +130,7 @@ void globalMaxPool(OpImport& c) {
 void globalLpPool(OpImport& c) {
   const Value x = image(c);
   const int64_t p = normOrder(c);
-  const Value powers = power(c.b, c.b.casted(x, wideKind(x.kind())), p);
+  const Value powers = power(c.b, widened(c.b, x), p);
   c.out(c.b.casted(root(c.b, c.b.reduced(powers, "sum", range(2, x.rank())), p), x.kind()));
 }
 

@@ -110,7 +110,7 @@ void hardmax(OpImport& c) {
 void lpNormalization(OpImport& c) {
   const int64_t p = c.integer("p", 2);
   if (p != 1 && p != 2) fail(Code::BadNode, fmt::format("expected 'p' 1 or 2, got {}", p));
-  const Value x = c.b.casted(c.in(0), wideKind(c.in(0).kind()));
+  const Value x = widened(c.b, c.in(0));
   const int64_t axis = c.axis(c.integer("axis", -1), x.rank());
   const Value norm =
       p == 1 ? c.b.reduced(c.b.abs(x), "sum", {axis}) : c.b.sqrt(c.b.reduced(c.b.mul(x, x), "sum", {axis}));
@@ -120,7 +120,7 @@ void lpNormalization(OpImport& c) {
 
 void meanVarianceNormalization(OpImport& c) {
   constexpr double kEpsilon = 1e-9;
-  const Value x = c.b.casted(c.in(0), wideKind(c.in(0).kind()));
+  const Value x = widened(c.b, c.in(0));
   const std::vector<int64_t> axes = c.axes(c.ints("axes", {0, 2, 3}), x.rank());
   const Value difference = c.b.sub(x, c.b.reduced(x, "mean", axes));
   const Value deviation = c.b.sqrt(c.b.reduced(c.b.mul(difference, difference), "mean", axes));
