@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/builder.h"
+#include "inst/dot.h"
 #include "inst/irgen.h"
 #include "inst/verifier.h"
 #include "memory/place.h"
@@ -123,6 +124,17 @@ TEST(InstText, EveryCutOfATextIsAnErrorNotACrash) {
   const std::string text = std::string(kAll);
   for (size_t length = 0; length + 2 < text.size(); ++length)
     EXPECT_FALSE(parseProgram(text.substr(0, length)).ok()) << length;
+}
+
+TEST(InstDot, DrawsInstructionsAndTheirRegions) {
+  const auto program = parseProgram(kAll);
+  ASSERT_TRUE(program.ok());
+  const std::string drawing = drawDot(*program);
+  EXPECT_THAT(drawing, ::testing::StartsWith("digraph aglow {"));
+  EXPECT_THAT(drawing, HasSubstr("label=\"1: Add\""));
+  EXPECT_THAT(drawing, HasSubstr("label=\"a\\nf32[2]\\nat 0\""));
+  EXPECT_THAT(drawing, HasSubstr("label=\"if\", style=dashed"));
+  EXPECT_THAT(drawing, HasSubstr("style=dashed, arrowhead=none"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "inst/irgen.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
+#include "memory/live_bytes.h"
 #include "memory/place.h"
 #include "random_graph.h"
 
@@ -74,6 +75,82 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
   // The passes had something to do.
   EXPECT_GT(shared, 30U);
   EXPECT_LT(copies, 200U);
+}
+
+Program chain() {
+  auto program = parseProgram(
+      "declare { %x = placeholder @in f32[16] %y = placeholder @out f32[1] %w = constant f32[16] = splat 1 }\n"
+      "program @f { %a = alloc f32[16] Add @out %a, @in %x, @in %w %b = alloc f32[1024] Splat @out %b {shape = [1024]} "
+      "dealloc %b Reduce @out %y, @in %a {keepdims = true, axes = [0]} dealloc %a }");
+  EXPECT_TRUE(program.ok()) << program.error().text();
+  return *std::move(program);
+}
+
+TEST(MemoryPlan, HooksChooseAndSeeEveryPass) {
+  Program program = chain();
+  std::vector<std::string> asked, ran;
+  MemoryOptions options;
+  options.before = [&](const MemoryPass& pass) {
+    asked.emplace_back(pass.name);
+    return pass.name == "lifetimes";
+  };
+  options.after = [&](const MemoryPass& pass, const Program&, bool) -> Status {
+    ran.emplace_back(pass.name);
+    return {};
+  };
+  ASSERT_TRUE(planMemory(program, options).ok());
+  EXPECT_EQ(asked.size(), memoryPasses().size());
+  // What is required runs whatever the answer.
+  EXPECT_THAT(ran, ::testing::ElementsAre("lifetimes", "place"));
+
+  options.after = [&](const MemoryPass&, const Program&, bool) -> Status {
+    return Error{.code = Code::Interrupted, .message = "enough"};
+  };
+  const Status stopped = planMemory(program, options);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, Code::Interrupted);
+}
+
+TEST(MemoryPlan, ReportsWhatAProgramNeeds) {
+  Program program = chain();
+  EXPECT_EQ(memoryReport(program).lowerBound, 64 + 4096);
+  ASSERT_TRUE(placeArena(program).ok());
+  MemoryReport report = memoryReport(program);
+  EXPECT_EQ(report.arenaBytes, 64 + 4096);
+  EXPECT_EQ(report.constantBytes, 64);
+  EXPECT_EQ(report.inputBytes, 64);
+  EXPECT_EQ(report.outputBytes, 4);
+  ASSERT_EQ(report.buffers.size(), 2U);
+  EXPECT_EQ(program[report.buffers[1].region].name, "b");
+  EXPECT_EQ(report.buffers[1].bytes, 4096);
+  EXPECT_EQ(report.buffers[1].first, 2);
+  EXPECT_EQ(report.buffers[1].last, 4);
+  // Nobody reads b.
+  ASSERT_TRUE(planMemory(program).ok());
+  EXPECT_EQ(memoryReport(program).arenaBytes, 64);
+}
+
+TEST(MemoryPlan, RefusesSizesBeyondAllMemory) {
+  auto program = parseProgram(
+      "declare { %y = placeholder @out f32[1] }\nprogram @f { %a = alloc u8[72057594037927936] Splat @out %a "
+      "{elem = u8, shape = [72057594037927936]} dealloc %a Splat @out %y {shape = [1]} }");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const Status refused = planMemory(*program);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::TooLarge);
+}
+
+TEST(LiveBytes, KeepsThePeakWhileLifetimesChange) {
+  LiveBytes live(10);
+  live.add(0, 4, 100);
+  live.add(3, 9, 50);
+  EXPECT_EQ(live.peak(), 150);
+  live.add(3, 4, -100);
+  EXPECT_EQ(live.peak(), 100);
+  live.add(9, 9, 60);
+  EXPECT_EQ(live.peak(), 110);
+  live.add(5, 4, 1000);
+  EXPECT_EQ(live.peak(), 110);
 }
 
 }  // namespace
