@@ -60,8 +60,9 @@ public:
   }
   Value gate(Value gatesOfStep, int64_t index) { return columns(b, gatesOfStep, index * hidden, hidden); }
 
-  // Function `index` of a direction.
-  Value activated(Value x, int64_t d, int index);
+  // Function `index` of a direction, and the same of an operand held by `clip`.
+  Value applied(Value x, int64_t d, int index);
+  Value activated(Value x, int64_t d, int index) { return applied(low_ ? b.clip(x, low_, high_) : x, d, index); }
 
   // Steps of all directions. `bias` [directions, gates * hidden] is added to the inputs' product; makeCell(d) gives
   // what computes a step of direction d from the step's share of that product and the state.
@@ -90,10 +91,9 @@ private:
   std::map<double, Value> numbers_;
 };
 
-Value Layer::activated(Value x, int64_t d, int index) {
+Value Layer::applied(Value x, int64_t d, int index) {
   const Activation& f = functions_[functions_.size() / static_cast<size_t>(directions) * static_cast<size_t>(d) +
                                    static_cast<size_t>(index)];
-  if (low_) x = b.clip(x, low_, high_);
   switch (f.kind) {
     case Activation::Kind::Relu:
       return b.relu(x);
@@ -261,7 +261,7 @@ std::vector<Value> lstm(Builder& b, Node& node) {
         c = b.add(b.mul(f, s.c), b.mul(i, fresh));
       }
       const Value o = layer.activated(seeing(layer.gate(gates, 1), po, c), d, 0);
-      return {b.mul(o, layer.activated(c, d, 2)), c};
+      return {b.mul(o, layer.applied(c, d, 2)), c};
     };
   });
 }

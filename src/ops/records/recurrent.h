@@ -25,7 +25,7 @@ inline constexpr AttrDef kAlpha{
 inline constexpr AttrDef kBeta{
     .name = "beta", .kind = AttrKind::Floats, .doc = "one for each activation; their defaults if empty"};
 inline constexpr AttrDef kClip{
-    .name = "clip", .kind = AttrKind::Float, .doc = "operands of activations are held in [-clip, clip]; 0: not"};
+    .name = "clip", .kind = AttrKind::Float, .doc = "gates are held in [-clip, clip] before their activation; 0: not"};
 
 inline constexpr OpDef kRecurrent[] = {
     {.name = "RNN",
