@@ -122,4 +122,17 @@ Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileO
   return backend->compile(*std::move(compilation.program), backendOptions);
 }
 
+Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
+                                                const std::map<std::string, Tensor>& inputs,
+                                                const CompileOptions& options) {
+  Diagnosed<Compilation> compiled = compileModule(std::move(module), options);
+  if (!compiled.ok()) return compiled.diagnostics().errors().front();
+  AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled), options));
+  AGLOW_TRY(const std::vector<Tensor> bound, bindByName(executable->inputs(), inputs));
+  AGLOW_TRY(std::vector<Tensor> results, executable->run(bound));
+  std::map<std::string, Tensor> named;
+  for (size_t i = 0; i < results.size(); ++i) named[executable->outputs()[i].name] = std::move(results[i]);
+  return named;
+}
+
 }  // namespace aglow

@@ -71,4 +71,9 @@ std::vector<std::string_view> backendNames();
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileOptions& options,
                                          const BackendOptions& backendOptions = {});
 
+// Compiles a graph, runs it once, and gives its outputs by name: the short way for programs that build their own.
+Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
+                                                const std::map<std::string, Tensor>& inputs,
+                                                const CompileOptions& options = {});
+
 }  // namespace aglow
