@@ -39,7 +39,7 @@ Value samplesOf(OpImport& c) {
   return x.kind() == ElemKind::Float64 ? x : c.b.casted(x, ElemKind::Float32);
 }
 
-// Adds a node whose test is membership: a chain of tests for equality. Gives the first of the chain.
+// Makes a node's test one of membership: a chain of tests for equality.
 void addMembership(Forest& forest, size_t node, const std::vector<double>& members) {
   Forest::TreeNode last = forest.nodes[node];
   last.test = Test::Equal;
@@ -134,11 +134,12 @@ void regressor(OpImport& c) {
   c.out(b.casted(postTransformed(b, y, c.word("post_transform", "NONE")), ElemKind::Float32));
 }
 
-// Scores of two classes from that of one. Weights that are all positive give a probability, mixed ones a distance.
+// Scores of two classes from that of one. Weights that are all positive give a probability, mixed ones a distance from
+// the border, as transforms expect it.
 Value bothClasses(Builder& b, Value score, bool probability, const std::string& transform) {
-  const Value other = probability ? b.sub(b.scalarLike(score, 1), score) : b.neg(score);
-  const Value scores = b.concat({other, score}, {.axis = 1});
-  return probability && transform != "PROBIT" ? scores : postTransformed(b, scores, transform);
+  const bool plain = transform == "NONE" || transform == "PROBIT";
+  const Value other = plain && probability ? b.sub(b.scalarLike(score, 1), score) : b.neg(score);
+  return postTransformed(b, b.concat({other, score}, {.axis = 1}), transform);
 }
 
 void classifier(OpImport& c) {
@@ -161,7 +162,7 @@ void classifier(OpImport& c) {
     for (Forest::Share& share : forest.shares) share.target = 0;
     forest.targets = 1;
     Value score = walked(b, samplesOf(c), forest, "sum");
-    if (!base.empty()) score = b.add(score, b.scalarLike(score, base.back()));
+    if (!base.empty()) score = b.add(score, b.scalarLike(score, base.front()));
     index = b.casted(b.less(b.scalarLike(score, positive ? 0.5 : 0), score), ElemKind::Int64);
     index = b.reshaped(index, {score.dim(0)});
     scores = bothClasses(b, score, positive, transform);
