@@ -114,8 +114,8 @@ private:
     if (node.function() != &function) return fault("the node stands in a list that is not its function's");
     if (node.isStorage()) return fault("storage belongs to the module");
     const std::vector<Value> inputs = node.inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) AGLOW_OK(operandRules(inputs[i], fmt::format("operand {}", i), before));
-    AGLOW_OK(operandRules(node.predicate(), "the predicate", before));
+    for (int i = 0; i < node.inputCount(); ++i) AGLOW_OK(operandRules(inputs[static_cast<size_t>(i)], i, before));
+    AGLOW_OK(operandRules(node.predicate(), Use::kPredicate, before));
     AGLOW_TRY(const std::vector<Type> types, checkedTypes(node.attrs(), inputs, node.predicate()));
     if (types.size() != node.types().size())
       return fault(fmt::format("expected {} results, got {}", types.size(), node.types().size()));
@@ -125,17 +125,19 @@ private:
     return useRules(node);
   }
 
-  Status operandRules(Value value, std::string_view which, const std::unordered_set<const Node*>& before) {
+  Status operandRules(Value value, int slot, const std::unordered_set<const Node*>& before) {
     if (!value) return {};
     ++operands_;
+    const auto bad = [slot](const std::string& message) {
+      return fault((slot == Use::kPredicate ? "the predicate" : fmt::format("operand {}", slot)) + message);
+    };
     const auto found = owner_.find(value.node);
-    if (found == owner_.end()) return fault(fmt::format("{} is no node of the module", which));
-    const std::string name = quoted(value.node->name());
+    if (found == owner_.end()) return bad(" is no node of the module");
     if (found->second != nullptr && !before.contains(value.node))
-      return fault(fmt::format("{} is {}, which does not stand before it in the function", which, name));
+      return bad(fmt::format(" is {}, which does not stand before it in the function", quoted(value.node->name())));
     if (value.index < 0 || value.index >= value.node->resultCount())
-      return fault(
-          fmt::format("{} is result {} of {}, which has {}", which, value.index, name, value.node->resultCount()));
+      return bad(fmt::format(" is result {} of {}, which has {}", value.index, quoted(value.node->name()),
+                             value.node->resultCount()));
     return {};
   }
 
