@@ -1,0 +1,112 @@
+"""The documentation says what the program does: examples are run, tables are compared, links lead somewhere."""
+import re
+import runpy
+import shlex
+import shutil
+
+import pytest
+
+from conftest import ROOT
+
+DOCUMENTS = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def text_of(document):
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def examples(text):
+    """The commands of all console blocks with the output that the document shows."""
+    for block in re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S):
+        for example in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, output = example.partition("\n")
+            yield command, output
+
+
+def matches(shown, output):
+    """Whether they are the same; a line of `...` stands for any number of lines."""
+    lines = (r"(?:.*\n)*?" if line == "...\n" else re.escape(line) for line in shown.splitlines(keepends=True))
+    return re.fullmatch("".join(lines), output) is not None
+
+
+def test_a_wildcard_stands_for_lines():
+    assert matches("a\n...\nd\n", "a\nb\nc\nd\n") and matches("a\n...\n", "a\n")
+    assert not matches("a\n...\nd\n", "a\nb\n") and not matches("a.\n", "ab\n") and not matches("a\n", "a\nb\n")
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```console" in text_of(d)])
+def test_examples(document, aglow, tmp_path):
+    folder = tmp_path / "tour"
+    shutil.copytree(ROOT / "docs" / "tour", folder)
+    wrong = []
+    for command, shown in examples(text_of(document)):
+        name, *arguments = shlex.split(command)
+        assert name == "aglow", f"{document}: only aglow can be run in a console block, not '{name}'"
+        outcome = aglow(*arguments, cwd=folder)
+        output = outcome.out + outcome.err
+        if not matches(shown, output) or (outcome.code != 0) != ("error[" in shown):
+            wrong.append(f"$ {command}\n--- {document} shows\n{shown}--- exit code {outcome.code}\n{output}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_the_tours_files_are_what_their_script_makes():
+    import numpy
+    import onnx
+    made = runpy.run_path(str(ROOT / "docs" / "tour" / "make_model.py"))
+    assert onnx.load(ROOT / "docs" / "tour" / "conv.onnx") == made["model"]()
+    assert numpy.array_equal(numpy.load(ROOT / "docs" / "tour" / "x.npy"), made["image"]())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links(document):
+    prose = re.sub(r"^```.*?^```$", "", text_of(document), flags=re.M | re.S)
+    targets = (target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target)
+    broken = [target for target in targets if target and not ((ROOT / document).parent / target).exists()]
+    assert not broken, f"{document} links to files that do not exist: {broken}"
+
+
+def test_errors(aglow):
+    if not (ROOT / "docs/errors.md").exists():
+        pytest.fail("docs/errors.md does not exist")
+    rows = []
+    for line in aglow("explain").out.splitlines():
+        code, title = line.split(maxsplit=1)
+        head, explanation = aglow("explain", code).out.strip().split("\n\n", 1)
+        exit_code = re.fullmatch(rf"{code}: {re.escape(title)} \(exit code (\d+)\)", head).group(1)
+        rows.append("| `{}` | {} | {} | {} |".format(code, exit_code, title, explanation.replace("|", "\\|")))
+    shown = [line for line in text_of("docs/errors.md").splitlines() if line.startswith("| `E")]
+    assert shown == rows, "the table of docs/errors.md has to be:\n" + "\n".join(rows)
+
+
+def test_operators(program):
+    generated = program.parent / "generated" / "ops.md"
+    if not generated.is_file():
+        pytest.skip(f"{generated} does not exist: the program under test lies outside of its build folder")
+    assert text_of("docs/ops.md") == generated.read_text(encoding="utf-8"), \
+        "the records have changed: cp build/generated/ops.md docs/ops.md"
+
+
+def test_options(aglow):
+    """docs/command-line.md names every command and option, under the command or among the common ones."""
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text_of("docs/command-line.md"), re.M | re.S))
+    common = sections["Options of `run`, `compile` and `inspect`"]
+    commands = re.findall(r"^  ([a-z]+) ", aglow("--help").out.partition("Subcommands:")[2].partition("\n\n")[0], re.M)
+    assert len(commands) >= 5
+    missing = []
+    for command in commands:
+        own = sections[f"`aglow {command}`"]
+        options = re.findall(r"^  (?:-\w,)?(--[a-z-]+)", aglow(command, "--help").out, re.M)
+        missing += [f"{command} {o}" for o in options if o != "--help" and f"`{o}" not in own and f"`{o}" not in common]
+    assert not missing, f"docs/command-line.md does not describe: {missing}"
+
+
+def test_passes(aglow):
+    """docs/command-line.md has the phases and passes in the order in which they run."""
+    model = ROOT / "docs" / "tour" / "conv.onnx"
+    timing = aglow("compile", model, "--dim", "batch=1", "--timing").err.splitlines()[1:]
+    ran = list(dict.fromkeys(line.split()[0] for line in timing if not line.startswith(" ")))
+    passes = {phase: [line.split()[1] for line in timing if line.startswith(phase + " ")] for phase in ran}
+    rows = re.findall(r"^\| `([a-z-]+)` \| [a-z]+ \| (.*?) \| .* \|$", text_of("docs/command-line.md"), re.M)
+    shown = {phase: re.findall(r"`(.+?)`", names) for phase, names in rows}
+    assert shown.pop("import") == []
+    assert shown == passes and list(shown) == ran
