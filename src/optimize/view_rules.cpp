@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/all_ops.h"
+#include "ops/axes.h"
 #include "optimize/building.h"
 #include "optimize/rules.h"
 #include "optimize/sampling.h"
@@ -16,21 +17,61 @@ namespace {
 Values keep0(const Match& m, Builder&) { return {m[0]}; }
 const Ints& dimsOf(Value v) { return v.shape().dims(); }
 
-// The operands of an elementwise node before they were reshaped alike; empty when they were not.
-std::vector<Value> beforeReshape(const Node& node) {
-  std::vector<Value> inputs = node.inputs();
-  const Value* first = nullptr;
-  for (Value& v : inputs) {
-    if (v.node->op() == Op::Reshape && !v.node->predicate() && v.shape() == node.type().shape() &&
-        readOnlyBy(v, node)) {
-      v = v.node->input(0);
-      if (first != nullptr && first->shape() != v.shape()) return {};
-      first = &v;
-    } else if (v.rank() != 0) {
-      return {};
-    }
+bool keepsLastAxis(Value from, Value to) {
+  return from.rank() > 0 && to.rank() > 0 && from.dim(from.rank() - 1) == to.dim(to.rank() - 1) &&
+         from.type().elements() > 0;
+}
+
+// The shape in which an operand that broadcasts to `to` broadcasts to `from`, the same elements under another shape; or
+// nothing when there is none. Axes go together in the smallest groups that hold as many elements on both sides: where
+// a group is one axis on both sides, or the operand has all of it or nothing, its extents can be told.
+std::optional<Ints> shapeBefore(const Shape& operand, const Shape& to, const Shape& from) {
+  if (to.elements() == 0) return std::nullopt;
+  const auto extent = [&](int axis) {
+    const int own = axis - (to.rank() - operand.rank());
+    return own < 0 ? 1 : operand[own];
+  };
+  Ints dims(static_cast<size_t>(from.rank()), 1);
+  int t = to.rank(), f = from.rank();
+  while (t > 0 || f > 0) {
+    const int lastTo = t, lastFrom = f;
+    int64_t manyTo = 1, manyFrom = 1;
+    do {
+      if (f == 0 || (t > 0 && manyTo <= manyFrom))
+        manyTo *= to[--t];
+      else
+        manyFrom *= from[--f];
+    } while (manyTo != manyFrom);
+    int64_t own = 1;
+    for (int axis = t; axis < lastTo; ++axis) own *= extent(axis);
+    if (own == 1) continue;
+    if (own != manyTo) return std::nullopt;
+    std::copy(from.dims().begin() + f, from.dims().begin() + lastFrom, dims.begin() + f);
   }
-  return first == nullptr || hasScaledAxis(*first) ? std::vector<Value>{} : inputs;
+  return dims;
+}
+
+// The operands of an elementwise node before they were reshaped alike; empty when they were not. Constants follow where
+// they can.
+std::vector<Value> beforeReshape(const Node& node, Builder* b) {
+  const Shape& to = node.type().shape();
+  std::vector<Value> inputs = node.inputs();
+  std::optional<Shape> from;
+  for (Value& v : inputs) {
+    if (v.node->op() != Op::Reshape || v.node->predicate() || v.shape() != to || !readOnlyBy(v, node)) continue;
+    v = v.node->input(0);
+    if (hasScaledAxis(v) || (from && *from != v.shape())) return {};
+    from = v.shape();
+  }
+  if (!from) return {};
+  for (int i = 0; i < node.inputCount(); ++i) {
+    Value& v = inputs[static_cast<size_t>(i)];
+    if (v != node.input(i) || v.rank() == 0) continue;
+    const std::optional<Ints> shape = isConstant(v) ? shapeBefore(v.shape(), to, *from) : std::nullopt;
+    if (!shape) return {};
+    if (b != nullptr) v = b->reshaped(v, *shape);
+  }
+  return inputs;
 }
 
 // The first operand that is an Expand, or a Reshape that only adds leading ones, without which the node gives the same.
@@ -120,20 +161,53 @@ std::vector<Rule> reshapes() {
          return rng.flip() ? b.cast(y, {.to = ElemKind::Int32}) : b.elu(y, {.alpha = 0.5});
        }},
       {.name = "sink-reshape-elementwise",
-       .doc = "Reshapes from one shape, with scalars, move below an elementwise operator.",
+       .doc = "Reshapes from one shape, with constants and scalars, move below an elementwise operator.",
        .pattern = op(opsOf(OpKind::Elementwise)),
        .condition =
            [](const Match& m) {
-             return m.root().inputCount() > 1 && m.root().op() != Op::Expand && !beforeReshape(m.root()).empty();
+             return m.root().inputCount() > 1 && m.root().op() != Op::Expand &&
+                    !beforeReshape(m.root(), nullptr).empty();
            },
        .build = [](const Match& m, Builder& b) -> Values {
-         return {b.reshape(like(b, m.root(), beforeReshape(m.root())), {.shape = dimsOf(m.result())})};
+         return {b.reshape(like(b, m.root(), beforeReshape(m.root(), &b)), {.shape = dimsOf(m.result())})};
        },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::anyInput(rng, b), y = sampling::input(b, x.shape());
          const Ints flat{x.type().elements(), 1};
          const Value left = b.reshape(x, {.shape = flat}), right = b.reshape(y, {.shape = flat});
-         return rng.flip() ? b.clip(left, sampling::input(b, {}), right) : b.div(left, b.scalarLike(x, 3));
+         if (rng.flip())
+           return rng.flip() ? b.clip(left, sampling::input(b, {}), right) : b.div(left, b.scalarLike(x, 3));
+         const Value image = b.reshape(sampling::input(b, {2, 3, 4, 1}), {.shape = {1, 6, 2, 2}});
+         const Shape shape = rng.pick<Shape>({{6, 1, 1}, {2, 2}, {1, 1, 1}, {1, 6, 2, 2}, {1}});
+         return b.sub(image, sampling::constant(rng, b, shape));
+       }},
+      {.name = "sink-reshape-softmax",
+       .doc = "A reshape that keeps the last axis moves below a softmax along it.",
+       .pattern = op(opSet({Op::Softmax, Op::LogSoftmax}), {op(Op::Reshape, {any(0)}).as(1)}),
+       .condition =
+           [](const Match& m) {
+             return axisFromFront(m.root().attrs().integer("axis"), m[1].rank()) == m[1].rank() - 1 &&
+                    keepsLastAxis(m[0], m[1]);
+           },
+       .build = [](const Match& m, Builder& b) -> Values {
+         Attrs attrs = m.root().attrs();
+         const Value y = b.make({m[0]}, attrs.set("axis", int64_t{m[0].rank() - 1}))->result();
+         return {b.reshape(y, {.shape = dimsOf(m.result())})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = b.reshape(sampling::input(b, {2, 3, 4}), {.shape = rng.flip() ? Ints{6, 4} : Ints{1, 6, 4}});
+         return rng.flip() ? b.softmax(x, {.axis = -1}) : b.logSoftmax(x, {.axis = x.rank() - 1});
+       }},
+      {.name = "sink-reshape-matmul",
+       .doc = "Rows may be multiplied by a matrix before or behind a reshape that keeps them whole.",
+       .pattern = op(Op::MatMul, {op(Op::Reshape, {any(0)}).as(1), any(2)}),
+       .condition = [](const Match& m) { return m[2].rank() == 2 && m[0].rank() >= 2 && keepsLastAxis(m[0], m[1]); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {b.reshape(b.matMul(m[0], m[2]), {.shape = dimsOf(m.result())})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = b.reshape(sampling::input(b, {2, 3, 4}), {.shape = rng.flip() ? Ints{6, 4} : Ints{1, 6, 4}});
+         return b.matMul(x, sampling::input(b, {4, rng.between(1, 3)}));
        }},
       {.name = "drop-operand-view",
        .doc = "An operand that broadcasting stretches anyway needs no expansion and no leading ones.",
