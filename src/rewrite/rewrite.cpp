@@ -124,6 +124,7 @@ private:
       Builder b(function_);
       b.before(&root).named(root.name()).when(root.predicate());
       results = rule.build(found, b);
+      if (losesScales(root, results)) results.clear();
       if (results.empty()) eraseNew(previous, root);
       return !results.empty();
     };
@@ -134,6 +135,12 @@ private:
     }
     replace(rule, root, results, previous);
     return true;
+  }
+
+  // Scales that belong to an axis do not follow every change of layout; where they get lost a rule does not apply.
+  static bool losesScales(const Node& root, const Values& results) {
+    return !results.empty() && results.front() && isQuantized(root.type().kind()) &&
+           results.front().type() != root.type();
   }
 
   // Takes back what a rule built before it found that it does not apply.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "evaluate.h"
+#include "graph/verifier.h"
 #include "ops/all_ops.h"
 #include "optimize/rules.h"
 
@@ -55,6 +56,32 @@ TEST_P(RuleTest, KeepsTheMeaning) {
     if (rule.keeps != Keeps::Finite)
       ASSERT_TRUE(sameResults(before, after, randomBindings(rng, before, true), bits)) << "special values";
     EXPECT_FALSE(*rewrite(after, rules, context)) << "the rule applies to its own result";
+  }
+}
+
+// Under a predicate of the whole sample, a rule may apply or not, but what it builds has the predicate as well.
+TEST_P(RuleTest, KeepsPredicates) {
+  const Rule& rule = GetParam();
+  const RuleSet rules{{rule}};
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed * 104729 + 1);
+    Module module;
+    Function& before = *module.addFunction("before");
+    Builder b(before);
+    const Value y = rule.sample(rng, b);
+    const Value predicate = b.input("p", Type(ElemKind::Bool, {}));
+    for (const auto& node : before.nodes()) node->setPredicate(predicate);
+    b.output("y", y);
+    Function& after = *module.clone(before, "after");
+    ReferenceEvaluator evaluator;
+    PassContext context{evaluator};
+    ASSERT_TRUE(rewrite(after, rules, context).ok());
+    for (const auto& node : after.nodes())
+      if (node->op() != Op::Save) EXPECT_EQ(node->predicate(), predicate) << node->name();
+    const Status valid = verify(module);
+    ASSERT_TRUE(valid.ok()) << valid.error().text();
+    ASSERT_TRUE(sameResults(before, after, randomBindings(rng, before)));
   }
 }
 
