@@ -10,7 +10,7 @@ namespace aglow::onnx {
 
 namespace {
 
-constexpr int64_t kMaxSteps = 1 << 16;
+constexpr int64_t kMaxSteps = 1 << 13;
 constexpr size_t kMaxFunction = 500'000;  // nodes
 
 void checkStep(const OpImport& c, int64_t step) {
