@@ -160,7 +160,7 @@ private:
         return isConstant(v);
       case Pattern::Kind::Number: {
         const std::optional<double> found = splatValue(v);
-        return found && (!pattern.number || nearlyEqual(v.kind(), *found, *pattern.number));
+        return found && (!pattern.number || *found == *pattern.number);
       }
       case Pattern::Kind::Node:
         break;

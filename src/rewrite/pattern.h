@@ -43,7 +43,7 @@ Pattern any(int capture);
 Pattern constant(int capture);
 // The same number at every element: a Constant, or a Splat.
 Pattern number(int capture);
-// As number(), of this value up to the rounding of the element kind.
+// As number(), of this very value.
 Pattern literal(double value);
 // An optional operand that is not there.
 Pattern absent();
