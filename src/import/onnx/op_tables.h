@@ -30,6 +30,7 @@
   X(linearAttentionRows)   \
   X(treeRows)              \
   X(mlRows)                \
+  X(ngramRows)             \
   X(refusedRows)
 
 namespace aglow::onnx {

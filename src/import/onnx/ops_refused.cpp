@@ -29,8 +29,6 @@ std::span<const OpRow> refusedRows() {
       refused("StringConcat", kStrings),
       refused("StringNormalizer", kStrings),
       refused("StringSplit", kStrings),
-      refused("TfIdfVectorizer",
-              "counting n-grams depends on values that decide no shape; do this step before the model is run"),
       refused("ImageDecoder",
               "decoding image files is no computation on tensors; do this step before the model is run"),
       refused("Gradient", "export the model with its gradient written out as operators", "ai.onnx.preview.training"),

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 constexpr int64_t kMostEntries = int64_t{1} << 26;
+constexpr int64_t kDenseEntries = int64_t{1} << 22;  // of one transform's matrix, unless its length is prime
 
 struct Transform {
   int64_t length = 0;  // of the signal that is transformed
@@ -52,6 +53,65 @@ Tensor matrixOf(const Transform& t, int64_t parts, ElemKind kind) {
   return Tensor::fromDoubles(Type(kind, Shape{rows, columns}), matrix);
 }
 
+// The larger of the two factors that are nearest to each other; the number itself when it is prime.
+int64_t middleFactor(int64_t n) {
+  auto factor = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  while (n % factor != 0) --factor;
+  return n / factor;
+}
+
+Value complexProduct(Builder& b, Value x, const std::vector<double>& real, const std::vector<double>& imaginary,
+                     const Shape& shape) {
+  const Value re = b.constant(Tensor::of(Type(x.kind(), shape), real)),
+              im = b.constant(Tensor::of(Type(x.kind(), shape), imaginary));
+  const int last = x.rank() - 1;
+  const Value xr = sliced(b, x, last, 0, 1), xi = sliced(b, x, last, 1, 1);
+  return b.concat({b.sub(b.mul(xr, re), b.mul(xi, im)), b.add(b.mul(xr, im), b.mul(xi, re))}, {.axis = last});
+}
+
+// All bins of complex signals [signals, n, 2]. Where the matrix would be large, a transform of length p * q is made of
+// q transforms of length p, a turn of each result, and p transforms of length q.
+Value complexTransform(Builder& b, Value x, int64_t n, bool inverse) {
+  const int64_t signals = x.dim(0), p = middleFactor(n), q = n / p;
+  if (4 * n * n <= kDenseEntries || q == 1) {
+    const Value matrix = b.constant(matrixOf({.length = n, .inverse = inverse}, 2, x.kind()));
+    return b.reshaped(b.matMul(b.reshaped(x, {signals, 2 * n}), matrix), {signals, n, 2});
+  }
+  const auto swapped = [&](Value v, int64_t rows, int64_t columns) {
+    return b.transposed(b.reshaped(v, {signals, rows, columns, 2}), {0, 2, 1, 3});
+  };
+  const Value columns = b.reshaped(swapped(x, p, q), {signals * q, p, 2});
+  const Value inner = b.reshaped(complexTransform(b, columns, p, inverse), {signals, q, p, 2});
+  std::vector<double> real, imaginary;
+  for (int64_t i = 0; i < q; ++i) {
+    for (int64_t k = 0; k < p; ++k) {
+      const double angle = 2 * kPi * static_cast<double>(i * k) / static_cast<double>(n);
+      real.push_back(std::cos(angle));
+      imaginary.push_back(inverse ? std::sin(angle) : -std::sin(angle));
+    }
+  }
+  const Value turned = complexProduct(b, inner, real, imaginary, Shape{q, p, 1});
+  const Value rows = b.reshaped(swapped(turned, q, p), {signals * p, q, 2});
+  return b.reshaped(swapped(complexTransform(b, rows, q, inverse), p, q), {signals, n, 2});
+}
+
+// As complexTransform, with real signals and halves of spectra completed before or cut off afterwards.
+Value longTransform(Builder& b, Value x, const Transform& t) {
+  const int64_t signals = x.dim(0);
+  if (x.dim(2) == 1) x = b.concat({x, b.splat({.elem = x.kind(), .shape = x.shape().dims()})}, {.axis = 2});
+  if (t.inverse && t.onesided) {
+    // The other half is the mirror image with the sign of its imaginary part turned.
+    const int64_t mirrored = t.length - t.bins();
+    if (mirrored > 0) {
+      const Value image = sliced(b, x, 1, mirrored, mirrored, -1);
+      const Value signs = b.constant(Tensor::of(Type(x.kind(), Shape{2}), std::vector<double>{1, -1}));
+      x = b.concat({x, b.mul(image, signs)}, {.axis = 1});
+    }
+    return b.reshaped(sliced(b, complexTransform(b, x, t.length, true), 2, 0, 1), {signals, t.length, 1});
+  }
+  return sliced(b, complexTransform(b, x, t.length, t.inverse), 1, 0, t.outputs());
+}
+
 // x [..., n, parts] to [..., outputs, parts of the result].
 Value transformed(Builder& b, Value x, const Transform& t) {
   const int last = x.rank() - 1;
@@ -64,6 +124,8 @@ Value transformed(Builder& b, Value x, const Transform& t) {
   const int64_t signals = product(x.shape(), 0, last - 1), resultParts = t.inverse && t.onesided ? 1 : 2;
   std::vector<int64_t> dims(x.shape().dims().begin(), x.shape().dims().end() - 2);
   dims.insert(dims.end(), {t.outputs(), resultParts});
+  if (wanted * parts > kDenseEntries / (t.outputs() * resultParts))
+    return b.casted(b.reshaped(longTransform(b, b.reshaped(fitted, {signals, wanted, parts}), t), dims), x.kind());
   const Value y = b.matMul(b.reshaped(fitted, {signals, wanted * parts}), b.constant(matrixOf(t, parts, kind)));
   return b.casted(b.reshaped(y, dims), x.kind());
 }
@@ -75,8 +137,10 @@ void checkParts(Value x, int least) {
 }
 
 void checkLength(int64_t length) {
-  if (length < 1 || length > kMostEntries)
-    fail(Code::BadNode, fmt::format("expected a length from 1 to {}, got {}", kMostEntries, length));
+  constexpr int64_t kLongest = int64_t{1} << 22;
+  if (length < 1) fail(Code::BadNode, fmt::format("expected a length of at least 1, got {}", length));
+  if (length > kLongest)
+    fail(Code::TooLarge, fmt::format("a transform of length {} exceeds the limit of {}", length, kLongest));
 }
 
 void dft(OpImport& c) {
