@@ -13,21 +13,6 @@ using namespace pattern;  // NOLINT: the rules' own language
 
 namespace {
 
-// Whether a constant has one value for each index of an axis of a shape, or one for all.
-bool isAlong(const Shape& constant, const Shape& shape, int axis) {
-  const int missing = shape.rank() - constant.rank();
-  if (missing < 0) return false;
-  for (int i = 0; i < constant.rank(); ++i)
-    if (constant[i] != 1 && (i + missing != axis || constant[i] != shape[axis])) return false;
-  return true;
-}
-
-// Such a constant as a vector of that many values.
-Value asVector(Builder& b, Value constant, int64_t count) {
-  const int64_t own = constant.type().elements();
-  return expanded(b, b.reshaped(constant, {own}), Shape{count});
-}
-
 // Whether changed weights may replace these: a second large copy of shared ones would cost more than it saves.
 bool mayChange(Value weights) {
   constexpr int64_t kSmall = 64 << 10;

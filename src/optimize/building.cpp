@@ -48,6 +48,18 @@ std::optional<Shape> commonShape(const Node& node, int slot, const Shape& shape)
   return common;
 }
 
+bool isAlong(const Shape& shape, const Shape& of, int axis) {
+  const int missing = of.rank() - shape.rank();
+  if (missing < 0) return false;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (shape[i] != 1 && (i + missing != axis || shape[i] != of[axis])) return false;
+  return true;
+}
+
+Value asVector(Builder& b, Value v, int64_t count) {
+  return expanded(b, b.reshaped(v, {v.type().elements()}), Shape{count});
+}
+
 Tensor knownTensor(Value v) {
   constexpr int64_t kSmall = 64 << 10;
   if (const Constant* constant = asConstant(v)) return constant->tensor();

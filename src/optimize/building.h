@@ -30,6 +30,11 @@ bool stretchesTo(const Shape& from, const Shape& to);
 // The shape that operands of an elementwise node have together, with operand `slot` of another shape.
 std::optional<Shape> commonShape(const Node& node, int slot, const Shape& shape);
 
+// Whether a shape has one value for each index of an axis of another one, or one for all.
+bool isAlong(const Shape& shape, const Shape& of, int axis);
+// A value of such a shape as a vector of that many elements.
+Value asVector(Builder& b, Value v, int64_t count);
+
 // The value of a Constant, or of a Splat of few bytes; otherwise an empty tensor.
 Tensor knownTensor(Value v);
 

@@ -264,8 +264,72 @@ std::vector<Rule> rmsNorms() {
   };
 }
 
+// Both have scale and bias for each channel.
+OpSet channelNorms() { return opSet({Op::InstanceNorm, Op::GroupNorm}); }
+
+Value sampleChannelNorm(Rng& rng, Builder& b, Value x, Value scale, Value bias) {
+  if (rng.flip()) return b.instanceNorm(x, scale, bias);
+  return b.groupNorm(x, scale, bias, {.groups = 2});
+}
+
+std::vector<Rule> channelNormRules() {
+  return {
+      {.name = "group-norm",
+       .doc = "An InstanceNorm of groups of channels, seen as channels, is GroupNorm.",
+       .kinds = kReals,
+       .pattern = op(Op::Reshape,
+                     {op(Op::InstanceNorm, {op(Op::Reshape, {any(0)}).as(1), literal(1), literal(0)}).once().as(2)}),
+       .condition =
+           [](const Match& m) {
+             return m[0].shape() == m.result().shape() && m[0].rank() >= 2 && m[1].dim(0) == m[0].dim(0) &&
+                    m[1].dim(1) > 0 && m[0].dim(1) % m[1].dim(1) == 0;
+           },
+       .build = [](const Match& m, Builder& b) -> Values {
+         const Type channels(m[0].kind(), {m[0].dim(1)});
+         return {b.groupNorm(m[0], splat(b, channels, 1), splat(b, channels, 0),
+                             {.groups = m[1].dim(1), .epsilon = m.attrs(2).real("epsilon")})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::input(b, {2, 4, rng.between(1, 3), 2});
+         const int64_t groups = rng.pick<int64_t>({1, 2, 4});
+         const Value seen = b.reshape(x, {.shape = {2, groups, x.type().elements() / 2 / groups}});
+         const auto all = [&](double v) { return b.splat({.value = v, .shape = {groups}}); };
+         return b.reshape(b.instanceNorm(seen, all(1), all(0), {.epsilon = 1e-3}), {.shape = x.shape().dims()});
+       },
+       .keeps = Keeps::Rounding},
+      {.name = "channel-norm-scale",
+       .doc = "A factor for each channel behind an InstanceNorm or GroupNorm without scale and bias is its scale.",
+       .kinds = kReals,
+       .pattern = op(Op::Mul, {op(channelNorms(), {any(0), literal(1), literal(0)}).once().as(2), any(3)}),
+       .condition = [](const Match& m) { return isAlong(m[3].shape(), m[0].shape(), 1); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {like(b, m.node(2), {m[0], asVector(b, m[3], m[0].dim(1)), m.node(2).input(2)})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::input(b, {2, 4, 3}), one = b.splat({.value = 1, .shape = {4}});
+         const Value y = sampleChannelNorm(rng, b, x, one, b.splat({.shape = {4}}));
+         return sampling::either(rng, b, Op::Mul, y, sampling::input(b, rng.flip() ? Shape{4, 1} : Shape{1, 4, 1}));
+       },
+       .keeps = Keeps::Rounding},
+      {.name = "channel-norm-bias",
+       .doc = "A sum with a value for each channel behind an InstanceNorm or GroupNorm without bias is its bias.",
+       .kinds = kReals,
+       .pattern = op(Op::Add, {op(channelNorms(), {any(0), any(1), literal(0)}).once().as(2), any(3)}),
+       .condition = [](const Match& m) { return isAlong(m[3].shape(), m[0].shape(), 1); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {like(b, m.node(2), {m[0], m[1], asVector(b, m[3], m[0].dim(1))})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampling::input(b, {2, 4, 3});
+         const Value y = sampleChannelNorm(rng, b, x, sampling::input(b, {4}), b.splat({.shape = {4}}));
+         return sampling::either(rng, b, Op::Add, y, sampling::input(b, rng.flip() ? Shape{} : Shape{1, 4, 1}));
+       },
+       .keeps = Keeps::Rounding},
+  };
+}
+
 }  // namespace
 
-std::vector<Rule> normalizeRules() { return joined({softmaxes(), layerNorms(), rmsNorms()}); }
+std::vector<Rule> normalizeRules() { return joined({softmaxes(), layerNorms(), rmsNorms(), channelNormRules()}); }
 
 }  // namespace aglow

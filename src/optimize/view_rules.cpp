@@ -76,8 +76,9 @@ std::vector<Value> beforeReshape(const Node& node, Builder* b) {
 
 // The first operand that is an Expand, or a Reshape that only adds leading ones, without which the node gives the same.
 int redundantOperand(const Node& node) {
-  for (int i = 0; i < node.inputCount(); ++i) {
-    const Value v = node.input(i);
+  const std::vector<Value> inputs = node.inputs();
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    const Value v = inputs[static_cast<size_t>(i)];
     if ((v.node->op() != Op::Expand && v.node->op() != Op::Reshape) || v.node->predicate()) continue;
     const Value x = v.node->input(0);
     if (!stretchesTo(x.shape(), v.shape()) || x.type().elements() > v.type().elements()) continue;
@@ -86,7 +87,9 @@ int redundantOperand(const Node& node) {
   return -1;
 }
 
-Value beforeExpand(Value v) { return v.node->op() == Op::Expand && !v.node->predicate() ? v.node->input(0) : v; }
+Value beforeExpand(Value v) {
+  return v.node->op() == Op::Expand && !v.node->predicate() ? v.node->inputs().front() : v;
+}
 
 // The shape that the operands of an elementwise node have together before they are expanded.
 Shape smallerShape(const Node& node) {

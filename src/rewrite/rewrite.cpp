@@ -166,8 +166,8 @@ private:
                                                          root.type(i).text(), root.name(), by.type().text()));
       replaceAllUses(root.result(i), by);
     }
-    // What is new comes next, then what reads it: a chain of rules at one place runs through at once.
-    for (auto user = users.rbegin(); user != users.rend(); ++user) pushFirst(*user);
+    // What is new comes next, and what reads it in its turn: later in the order, where most of it waits already.
+    for (Node* user : users) push(user);
     for (Node* node = function_.previous(&root); node != previous; node = function_.previous(node)) pushFirst(node);
     eraseIfDead(&root);
   }

@@ -105,14 +105,23 @@ TEST_F(OptimizeTest, TransposesAroundLayersCancel) {
 
 TEST_F(OptimizeTest, LargeGraphsTakeLittleTime) {
   Value x = in();
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     x = b.add(b.mul(b.transpose(x, {.perm = {1, 0}}), b.scalarLike(x, 1.01)), b.scalarLike(x, 0.5));
     x = b.transpose(b.relu(x), {.perm = {1, 0}});
   }
   b.output("y", x);
   ASSERT_TRUE(optimizePipeline().run(f, context).ok());
   EXPECT_EQ(countOf(f, Op::Transpose), 0);
-  EXPECT_EQ(f.size(), 15001u);
+  EXPECT_EQ(f.size(), 6001u);
+}
+
+TEST_F(OptimizeTest, WideConcatenationsTakeLittleTime) {
+  const Value x = in({1, 2});
+  std::vector<Value> parts;
+  for (int i = 0; i < 4000; ++i) parts.push_back(b.neg(b.neg(b.mul(x, b.scalarLike(x, i)))));
+  b.output("y", b.concat(parts, {.axis = 0}));
+  ASSERT_TRUE(optimizePipeline().run(f, context).ok());
+  EXPECT_EQ(countOf(f, Op::Neg), 0);
 }
 
 // Random graphs over all operators. Rules that keep bits keep every result exactly. The others must leave a valid

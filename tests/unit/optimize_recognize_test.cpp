@@ -143,6 +143,15 @@ TEST_F(RecognizeTest, RmsNormOfLlama) {
   EXPECT_THAT(optimized(b.mul(weights({4}), b.mul(x, r))), ElementsAre("RMSNorm"));
 }
 
+TEST_F(RecognizeTest, GroupNormOfTorch) {
+  const Value x = in({2, 4, 3, 3});
+  const Value seen = b.reshape(x, {.shape = {2, 2, 18}});
+  const Value ones = b.constant(Tensor::of<float>(Type(ElemKind::Float32, {2}), {1, 1}));
+  const Value zeros = b.constant(Tensor::of<float>(Type(ElemKind::Float32, {2}), {0, 0}));
+  const Value y = b.reshape(b.instanceNorm(seen, ones, zeros), {.shape = {2, 4, 3, 3}});
+  EXPECT_THAT(optimized(b.add(b.mul(y, weights({4, 1, 1})), weights({4, 1, 1}))), ElementsAre("GroupNorm"));
+}
+
 TEST_F(RecognizeTest, BatchNormVanishesInAConvolution) {
   const Value x = in({1, 3, 5, 5});
   const Value y = b.conv(x, weights({4, 3, 3, 3}), {}, {.pads = {1, 1, 1, 1}});
