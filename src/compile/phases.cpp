@@ -51,10 +51,24 @@ Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
 Status optimize(PipelineState& state) { return runPipeline(state, optimizePipeline()); }
 Status optimizeCore(PipelineState& state) { return runPipeline(state, loweredPipeline()); }
 
+// Lowering ends with what the backend can do; anything else is said at once, with the backend's reasons.
+Status checkSupport(const Function& function, const Backend& backend) {
+  std::string refusals;
+  for (const auto& node : function.nodes()) {
+    if (node->op() == Op::Save) continue;
+    const Decision decision = backend.supports(*node);
+    if (!decision) refusals += fmt::format("\n  node '{}' ({}): {}", node->name(), node->def().name, decision.reason());
+  }
+  if (refusals.empty()) return {};
+  return Error{.code = Code::UnsupportedFeature,
+               .message = fmt::format("backend '{}' cannot compile:{}", backend.name(), refusals)};
+}
+
 Status lowerComposites(PipelineState& state) {
   const Stopwatch watch;
   const KeepComposite keep = [&](const Node& node) { return static_cast<bool>(state.backend.supports(node)); };
   AGLOW_TRY(const bool changed, lower(*state.result.function, keep));
+  AGLOW_OK(checkSupport(*state.result.function, state.backend));
   return state.passDone("lower-composites", changed, watch.seconds());
 }
 
