@@ -8,6 +8,7 @@
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "graph/text.h"
+#include "inst/dot.h"
 #include "inst/text.h"
 
 namespace aglow::cli {
@@ -20,18 +21,77 @@ struct EmitOptions {
   std::string outputDir;
 };
 
-constexpr std::string_view kEmits[] = {"graph", "ir", "dot"};
+constexpr std::string_view kEmits[] = {"graph", "dot", "ir", "ir-dot"};
 
-Diagnosed<Unit> execute(const EmitOptions& emit) {
-  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  auto options = emit.model.parse();
-  if (!options.ok()) return failed(options);
-  for (const std::string& what : emit.emit)
+Status checkEmits(const std::vector<std::string>& emits) {
+  for (const std::string& what : emits)
     if (std::find(std::begin(kEmits), std::end(kEmits), what) == std::end(kEmits))
       return Error{.code = Code::Usage,
                    .message = fmt::format("--emit does not know '{}'", what),
                    .where = {},
                    .hint = fmt::format("it knows: {}", fmt::join(kEmits, ", "))};
+  return {};
+}
+
+// Writes what is asked for into a folder or to stdout, as soon as it is there.
+class Emitter {
+public:
+  explicit Emitter(const EmitOptions& options) : options_(options), missing_(options.emit.begin(), options.emit.end()) {
+    if (options.outputDir.empty()) return;
+    base_ = options.outputDir + "/" + std::filesystem::path(options.model.model).stem().string();
+  }
+
+  Status makeFolder() const {
+    if (base_.empty()) return {};
+    std::error_code fault;
+    std::filesystem::create_directories(options_.outputDir, fault);
+    if (!fault) return {};
+    return Error{.code = Code::FileWrite,
+                 .message = "cannot create the folder: " + fault.message(),
+                 .where = options_.outputDir};
+  }
+
+  Status write(const Module& module) {
+    if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : writeModule(base_ + ".graph", module));
+    if (takes("dot")) AGLOW_OK(writeText(".dot", drawDot(module)));
+    return {};
+  }
+
+  Status write(const Program& program) {
+    if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(program)) : writeProgram(base_ + ".ir", program));
+    if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(program)));
+    return {};
+  }
+
+  // Without a wish, the last thing there is.
+  Status finish(const Compilation& compiled) {
+    if (options_.emit.empty()) missing_ = {compiled.program ? "ir" : "graph"};
+    AGLOW_OK(compiled.program ? write(*compiled.program) : write(*compiled.module));
+    if (missing_.empty()) return {};
+    const bool graph = missing_.contains("graph") || missing_.contains("dot");
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("--emit {}: there is no {} to write", fmt::join(missing_, ","),
+                                        graph ? "graph" : "program"),
+                 .where = {},
+                 .hint = graph ? "the file holds instructions" : "instructions come with phase 'irgen'"};
+  }
+
+private:
+  bool takes(const char* what) { return missing_.erase(what) > 0; }
+  Status writeText(const char* ending, const std::string& text) const {
+    return base_.empty() ? printOut(text) : writeTextFile(base_ + ending, text);
+  }
+
+  const EmitOptions& options_;
+  std::set<std::string> missing_;
+  std::string base_;
+};
+
+Diagnosed<Unit> execute(const EmitOptions& emit) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  auto options = emit.model.parse();
+  if (!options.ok()) return failed(options);
+  if (const Status known = checkEmits(emit.emit); !known.ok()) return failed(known);
   auto file = openModel(emit.model.model);
   if (!file.ok()) return failed(file);
   if (file->onnx) {
@@ -39,42 +99,20 @@ Diagnosed<Unit> execute(const EmitOptions& emit) {
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
   }
+  Emitter emitter(emit);
+  if (const Status made = emitter.makeFolder(); !made.ok()) return failed(made);
 
-  std::error_code fault;
-  if (!emit.outputDir.empty()) std::filesystem::create_directories(emit.outputDir, fault);
-  if (fault)
-    return Error{
-        .code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = emit.outputDir};
-  const std::string base = emit.outputDir + "/" + std::filesystem::path(emit.model.model).stem().string();
-
-  // The graph as it is just before instructions take its place, or where the pipeline stops.
-  const auto wants = [&](std::string_view what) {
-    return std::find(emit.emit.begin(), emit.emit.end(), what) != emit.emit.end();
-  };
-  const auto writeGraph = [&](const Module& module) -> Status {
-    if (wants("graph"))
-      AGLOW_OK(emit.outputDir.empty() ? printOut(print(module)) : writeModule(base + ".graph", module));
-    if (wants("dot"))
-      AGLOW_OK(emit.outputDir.empty() ? printOut(drawDot(module)) : writeTextFile(base + ".dot", drawDot(module)));
-    return {};
-  };
+  // The graph is gone once instructions take its place.
   const auto observer = options->observer;
   options->observer = [&](const StageEvent& event) -> Status {
     if (observer) AGLOW_OK(observer(event));
-    if (event.phase == "schedule" && event.pass.empty() && event.graph != nullptr) return writeGraph(*event.graph);
+    if (event.phase == "schedule" && event.pass.empty() && event.graph != nullptr) return emitter.write(*event.graph);
     return {};
   };
-
   auto compiled = compile(*file, *options);
   if (!compiled.ok()) return compiled.diagnostics();
   if (emit.model.timing) std::cerr << timingTable(*compiled);
-  Status written;
-  if (compiled->program && wants("ir"))
-    written =
-        emit.outputDir.empty() ? printOut(print(*compiled->program)) : writeProgram(base + ".ir", *compiled->program);
-  else if (compiled->module && options->stopAfter != "schedule")
-    written = writeGraph(*compiled->module);
-  if (!written.ok()) return failed(written);
+  if (const Status written = emitter.finish(*compiled); !written.ok()) return failed(written);
   return Unit{};
 }
 
@@ -84,12 +122,13 @@ void addCompile(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<EmitOptions>();
   CLI::App* command = app.add_subcommand("compile", "Compile a model and write what comes out");
   options->model.add(*command);
-  options->emit = {"ir"};
   command->add_option("-o,--output", options->outputDir, "Folder for the results (default: stdout)")->type_name("DIR");
-  command->add_option("--emit", options->emit, "What to write: graph, ir, dot")
+  command
+      ->add_option("--emit", options->emit,
+                   "What to write: graph and ir as text, dot and ir-dot as drawings (default: ir, or graph where "
+                   "--stop-after ends before)")
       ->delimiter(',')
-      ->type_name("WHAT,…")
-      ->capture_default_str();
+      ->type_name("WHAT,…");
   command->footer(
       "Examples:\n  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
       "  aglow compile model.onnx --stop-after lower --emit graph\n"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/text.h"
 #include "inst/text.h"
@@ -52,7 +53,7 @@ public:
   Status operator()(const StageEvent& event) {
     const std::string_view name = event.pass.empty() ? event.phase : event.pass;
     if (printAfter_.contains(std::string(name)))
-      std::cout << fmt::format("// after {}\n{}", name, stageText(event)) << std::flush;
+      std::cout << fmt::format("# after {}\n{}", name, stageText(event)) << std::flush;
     if (dump_.empty() || !event.changed) return {};
     const std::string file =
         fmt::format("{}/{:03}-{}{}{}{}", dump_, ++number_, event.phase, event.pass.empty() ? "" : "-", event.pass,
@@ -80,7 +81,10 @@ void ModelOptions::add(CLI::App& command) {
   command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
       ->capture_default_str();
   command.add_option("--disable", disable, "Switch a pass or rule off")->type_name("NAME");
-  command.add_option("--start-from", startFrom, "Begin at this phase (the file is a text form)")->type_name("PHASE");
+  std::vector<std::string_view> names;
+  for (const Phase& phase : phases()) names.push_back(phase.name);
+  command.add_option("--start-from", startFrom, fmt::format("Begin at this phase: {}", fmt::join(names, ", ")))
+      ->type_name("PHASE");
   command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
   command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")->type_name("NAME");
   command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
@@ -100,6 +104,8 @@ Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& tex
 }
 
 Result<CompileOptions> ModelOptions::parse() const {
+  if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty()))
+    return usage("--shape, --dim and --value are for ONNX files; a text form has its sizes");
   CompileOptions options;
   options.backend = backend;
   options.startFrom = startFrom;
@@ -114,6 +120,8 @@ Result<CompileOptions> ModelOptions::parse() const {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
     AGLOW_TRY(options.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
+  AGLOW_OK(checkOptions(options));
+  for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
   if (!dump.empty()) {
     std::error_code fault;
     std::filesystem::create_directories(dump, fault);

@@ -28,7 +28,10 @@ Result<std::map<std::string, Tensor>> readPlaceholders(const Interface& interfac
                                    [&](const Port& p) { return p.name == pair.first; });
     if (port == interface.inputs.end())
       return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
-    AGLOW_TRY(tensors[pair.first], readNpy(pair.second, port->type.kind()));
+    AGLOW_TRY(Tensor tensor, readNpy(pair.second, port->type.kind()));
+    // A file holds no scales; those are the program's.
+    if (tensor.type().shape() == port->type.shape()) tensor = tensor.retyped(port->type);
+    tensors[pair.first] = std::move(tensor);
   }
   return tensors;
 }
@@ -122,9 +125,15 @@ Diagnosed<Unit> execute(const RunOptions& run) {
   auto file = openModel(run.model.model);
   if (!file.ok()) return failed(file);
   if (file->onnx) {
-    auto given = readInputs(file->onnx->graph, run.inputs, "--input");
+    // Here every value is known, so --value says no more than --input.
+    std::vector<std::string> assignments = run.inputs;
+    assignments.insert(assignments.end(), run.model.values.begin(), run.model.values.end());
+    auto given = readInputs(file->onnx->graph, assignments, "--input");
     if (!given.ok()) return failed(given);
+    auto values = readInputs(file->onnx->graph, run.model.values, "--value");
+    if (!values.ok()) return failed(values);
     options->given = *std::move(given);
+    options->given.merge(*values);
   }
 
   auto compiled = compile(*file, *options);

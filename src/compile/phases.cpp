@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <unordered_map>
 
 #include "graph/verifier.h"
 #include "inst/irgen.h"
@@ -74,15 +75,20 @@ Status lowerComposites(PipelineState& state) {
 
 Status schedule(PipelineState& state) {
   const Stopwatch watch;
-  if (state.enabled("min-peak-memory")) state.order = scheduleNodes(*state.result.function).order;
-  return state.passDone("min-peak-memory", !state.order.empty(), watch.seconds());
+  if (!state.enabled("min-peak-memory")) return {};
+  Function& function = *state.result.function;
+  const std::vector<const Node*> order = scheduleNodes(function).order;
+  std::unordered_map<const Node*, Node*> nodes;
+  for (const auto& node : function.nodes()) nodes[node.get()] = node.get();
+  const auto same = [](const auto& node, const Node* other) { return node.get() == other; };
+  const bool changed = !std::equal(function.nodes().begin(), function.nodes().end(), order.begin(), same);
+  for (const Node* node : order) function.move(nodes.at(node), nullptr);
+  return state.passDone("min-peak-memory", changed, watch.seconds());
 }
 
 Status irgen(PipelineState& state) {
   const Stopwatch watch;
-  const Function& function = *state.result.function;
-  AGLOW_TRY(Program program, state.order.empty() ? generate(function) : generate(function, state.order));
-  state.order.clear();
+  AGLOW_TRY(Program program, generate(*state.result.function));
   state.result.program = std::move(program);
   state.result.function = nullptr;
   state.result.module.reset();
@@ -96,8 +102,9 @@ Status memory(PipelineState& state) {
     watch = {};
     return state.enabled(pass.name);
   };
-  options.after = [&](const MemoryPass& pass, const Program&, bool changed) {
-    return state.passDone(pass.name, changed, watch.seconds());
+  options.after = [&](const MemoryPass& pass, const Program&, bool changed) -> Result<bool> {
+    AGLOW_OK(state.passDone(pass.name, changed, watch.seconds()));
+    return !state.stopped;
   };
   return planMemory(*state.result.program, options);
 }
@@ -173,33 +180,48 @@ Status PipelineState::phaseDone(double seconds) {
 
 namespace {
 
-Status checkNames(const CompileOptions& options) {
-  std::vector<std::string> known = passNames();
-  for (const Phase& phase : kPhases) known.emplace_back(phase.name);
-  std::vector<std::string> switchable = passNames();
+std::vector<std::string> phaseNames() {
+  std::vector<std::string> names;
+  for (const Phase& phase : kPhases) names.emplace_back(phase.name);
+  return names;
+}
+
+std::vector<std::string> stageNames() {
+  std::vector<std::string> names = phaseNames();
+  names.emplace_back("import");
+  for (std::string& pass : passNames()) names.push_back(std::move(pass));
+  return names;
+}
+
+std::vector<std::string> switchNames() {
+  std::vector<std::string> names = passNames();
   for (const RuleTheme& theme : ruleThemes())
-    for (const Rule& rule : theme.rules) switchable.emplace_back(rule.name);
-  known.emplace_back("import");
-  const auto check = [](const std::string& name, const std::vector<std::string>& names,
-                        std::string_view what) -> Status {
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return {};
-    const std::vector<std::string_view> candidates(names.begin(), names.end());
-    return Error{.code = Code::Usage,
-                 .message = fmt::format("there is no {} '{}'", what, name),
-                 .where = {},
-                 .hint = didYouMean(name, candidates)};
-  };
-  AGLOW_OK(check(options.stopAfter, known, "phase or pass"));
-  for (const std::string& name : options.disabled) AGLOW_OK(check(name, switchable, "pass or rule"));
-  if (!options.startFrom.empty() && findPhase(options.startFrom) == nullptr)
-    return Error{.code = Code::Usage, .message = fmt::format("there is no phase '{}'", options.startFrom)};
-  return {};
+    for (const Rule& rule : theme.rules) names.emplace_back(rule.name);
+  return names;
+}
+
+Status checkName(const std::string& name, const std::vector<std::string>& names, std::string_view what) {
+  if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return {};
+  return Error{.code = Code::Usage,
+               .message = fmt::format("there is no {} '{}'", what, name),
+               .where = {},
+               .hint = didYouMean(name, std::vector<std::string_view>(names.begin(), names.end()))};
 }
 
 }  // namespace
 
+Status checkStage(const std::string& name) { return checkName(name, stageNames(), "phase or pass"); }
+
+Status checkOptions(const CompileOptions& options) {
+  AGLOW_OK(findBackend(options.backend));
+  AGLOW_OK(checkStage(options.stopAfter));
+  AGLOW_OK(checkName(options.startFrom, phaseNames(), "phase"));
+  for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(), "pass or rule"));
+  return {};
+}
+
 Status runPhases(PipelineState& state) {
-  AGLOW_OK(checkNames(state.options));
+  AGLOW_OK(checkOptions(state.options));
   state.phase = "import";
   AGLOW_OK(state.phaseDone(0));
   bool started = state.options.startFrom.empty();
@@ -219,7 +241,8 @@ Status runPhases(PipelineState& state) {
     AGLOW_OK(phase.run(state));
     AGLOW_OK(state.phaseDone(watch.seconds()));
   }
-  return {};
+  if (state.stopped || state.options.stopAfter.empty()) return {};
+  return Error{.code = Code::Usage, .message = fmt::format("'{}' is not reached", state.options.stopAfter)};
 }
 
 }  // namespace aglow

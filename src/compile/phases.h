@@ -14,7 +14,6 @@ struct PipelineState {
   const Backend& backend;
   Compilation& result;
   Evaluator& evaluator;
-  std::vector<const Node*> order = {};  // of the schedule
   std::string_view phase = {};
   bool stopped = false;  // at the pass or phase that was asked for
 
@@ -40,6 +39,10 @@ std::span<const Phase> phases();
 const Phase* findPhase(std::string_view name);
 // Every pass of every phase, for messages.
 std::vector<std::string> passNames();
+// Usage error unless a phase or pass (or "import") has this name.
+Status checkStage(const std::string& name);
+// The same for all names in the options.
+Status checkOptions(const CompileOptions& options);
 
 Status runPhases(PipelineState& state);
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "inst/text.h"
+#include "inst/verifier.h"
 #include "support/file.h"
 
 namespace aglow {
@@ -37,6 +38,9 @@ Result<Program> readProgram(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
   Result<Program> program = parseProgram(text, blobs);
   if (!program.ok()) return std::move(program).error().at(path);
+  // What a file says wrong is the file's fault, not that of a pass.
+  if (const Status valid = verify(*program); !valid.ok())
+    return Error{.code = Code::BadText, .message = valid.error().message, .where = valid.error().where}.at(path);
   return program;
 }
 

@@ -1,5 +1,6 @@
 // Removal of instructions whose results nobody reads.
 #include <algorithm>
+#include <set>
 
 #include "inst/lifetimes.h"
 #include "memory/passes.h"
@@ -22,6 +23,8 @@ Result<bool> removeDeadStores(Program& program) {
   std::vector<bool> needed(program.regions.size());  // whether somebody reads some of a region's bytes later
   for (size_t i = 0; i < needed.size(); ++i) needed[i] = outlives(program.regions[i]);
 
+  std::set<int64_t> awaited;  // tokens of asynchronous copies that are waited for later
+
   std::vector<bool> dead(program.instrs.size());
   for (size_t i = program.instrs.size(); i-- > 0;) {
     const Instr& instr = program.instrs[i];
@@ -30,10 +33,13 @@ Result<bool> removeDeadStores(Program& program) {
       return (operand.access == Access::Out || operand.access == Access::InOut) &&
              needed[static_cast<size_t>(extent(operand.region).root)];
     });
+    // An asynchronous copy is one write, at its start, and both of its instructions stay or go together.
+    if (instr.kind == Instr::Kind::CopyStart) dead[i] = awaited.erase(instr.token) == 0;
     if (dead[i]) continue;
+    if (instr.kind == Instr::Kind::CopyWait) awaited.insert(instr.token);
     // A write to all of a region ends the need for what it held; under a predicate it may be left out.
     for (const Operand& operand : instr.operands)
-      if (operand.access == Access::Out && instr.predicate == kNoRegion) {
+      if (operand.access == Access::Out && instr.predicate == kNoRegion && instr.kind != Instr::Kind::CopyWait) {
         const Extent& bytes = extent(operand.region);
         if (bytes.end - bytes.begin == program[bytes.root].type.bytes())
           needed[static_cast<size_t>(bytes.root)] = false;

@@ -13,7 +13,7 @@ namespace {
 constexpr MemoryPass kPasses[] = {
     {"moves", "turns slices, transposes and concatenations that are whole stretches into copies", movesToCopies},
     {"copies", "removes copies: values are computed where they go, or read where they are", removeCopies},
-    {"share", "lets results overwrite operands that nobody needs afterwards", shareInPlace},
+    {"in-place", "lets results overwrite operands that nobody needs afterwards", shareInPlace},
     {"dead-stores", "removes instructions whose results nobody reads", removeDeadStores},
     {"lifetimes", "allocates as late and gives back as early as can be", tightenLifetimes},
     {"place", "gives every buffer its offset in one arena", placeArena, true},
@@ -30,7 +30,9 @@ Status planMemory(Program& program, const MemoryOptions& options) {
     if (!wanted && !pass.required) continue;
     auto changed = pass.run(program);
     if (!changed.ok()) return std::move(changed).error().at(fmt::format("pass '{}'", pass.name));
-    if (options.after) AGLOW_OK(options.after(pass, program, *changed));
+    if (!options.after) continue;
+    AGLOW_TRY(const bool goOn, options.after(pass, program, *changed));
+    if (!goOn) return {};
   }
   return {};
 }

@@ -1,8 +1,10 @@
 """Golden tests: each file runs the commands of its RUN lines; FileCheck compares their output with its CHECK lines.
 
-Substitutions: %aglow the program (AGLOW_BIN, by default build/aglow), %FileCheck, %models the examples folder.
+Substitutions: %aglow the program (AGLOW_BIN, by default build/aglow), %FileCheck, %models the examples folder,
+%exits CODE COMMAND checks an exit code. Files in folders named Inputs are no tests.
 """
 import os
+import sys
 
 import lit.formats
 
@@ -16,8 +18,14 @@ config.test_format = lit.formats.ShTest(False)
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(os.path.dirname(program), "golden")
 config.suffixes = [".test", ".graph", ".ir"]
+config.excludes = ["Inputs"]
 config.environment["NO_COLOR"] = "1"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-config.substitutions += [("%aglow", program), ("%FileCheck", "FileCheck-19"), ("%models", os.path.join(root, "examples"))]
+config.substitutions += [
+    ("%aglow", program),
+    ("%exits", f"{sys.executable} {os.path.join(config.test_source_root, 'exits.py')}"),
+    ("%FileCheck", "FileCheck-19"),
+    ("%models", os.path.join(root, "examples")),
+]

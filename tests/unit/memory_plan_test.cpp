@@ -53,7 +53,7 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
     const std::vector<Tensor> expected = runProgram(plain, inputs);
     if (expected.empty()) continue;
 
-    const auto after = [&](const MemoryPass& pass, const Program& now, bool) -> Status {
+    const auto after = [&](const MemoryPass& pass, const Program& now, bool) -> Result<bool> {
       const Status valid = verify(now);
       EXPECT_TRUE(valid.ok()) << seed << " " << pass.name << ": " << valid.error().text() << print(now);
       const auto again = parseProgram(print(now));
@@ -61,7 +61,7 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
       Program copy = now;
       if (!copy.placed()) EXPECT_TRUE(placeArena(copy).ok());
       EXPECT_EQ(runProgram(copy, inputs), expected) << seed << " after " << pass.name << "\n" << print(*program);
-      return {};
+      return true;
     };
     ASSERT_TRUE(planMemory(*program, {.before = {}, .after = after}).ok());
     if (::testing::Test::HasFailure()) return;
@@ -94,16 +94,21 @@ TEST(MemoryPlan, HooksChooseAndSeeEveryPass) {
     asked.emplace_back(pass.name);
     return pass.name == "lifetimes";
   };
-  options.after = [&](const MemoryPass& pass, const Program&, bool) -> Status {
+  options.after = [&](const MemoryPass& pass, const Program&, bool) -> Result<bool> {
     ran.emplace_back(pass.name);
-    return {};
+    return true;
   };
   ASSERT_TRUE(planMemory(program, options).ok());
   EXPECT_EQ(asked.size(), memoryPasses().size());
   // What is required runs whatever the answer.
   EXPECT_THAT(ran, ::testing::ElementsAre("lifetimes", "place"));
 
-  options.after = [&](const MemoryPass&, const Program&, bool) -> Status {
+  options.after = [&](const MemoryPass&, const Program&, bool) -> Result<bool> { return false; };
+  Program open = chain();
+  ASSERT_TRUE(planMemory(open, options).ok());
+  EXPECT_FALSE(open.placed());
+
+  options.after = [&](const MemoryPass&, const Program&, bool) -> Result<bool> {
     return Error{.code = Code::Interrupted, .message = "enough"};
   };
   const Status stopped = planMemory(program, options);

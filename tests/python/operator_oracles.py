@@ -1,0 +1,263 @@
+"""Operators that take more than a line of numpy, written for clarity: one loop for each index of the definition.
+
+Arrays come as float64, int64 or bool, whatever the element kind is; results are rounded to the kind by the caller.
+"""
+import itertools
+import math
+
+import numpy as np
+
+
+def erf(x):
+    return np.vectorize(math.erf, otypes=[float])(x)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def truncated_division(a, b):
+    """Integers: towards zero, and zero where the divisor is."""
+    if a.dtype.kind == "f":
+        return a / b
+    safe = np.where(b == 0, 1, b)
+    return np.where(b == 0, 0, np.sign(a) * np.sign(safe) * (abs(a) // abs(safe)))
+
+
+# ---- windows
+
+def windows(x, kernel, strides=None, pads=None, dilations=None, fill=0.0):
+    """The windows of x [n, c, spatial...] as [n, c, out..., kernel...]."""
+    rank = len(kernel)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    x = np.pad(x, [(0, 0), (0, 0)] + [(pads[i], pads[i + rank]) for i in range(rank)], constant_values=fill)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    out = [(x.shape[i + 2] - reach[i]) // strides[i] + 1 for i in range(rank)]
+    result = np.empty([*x.shape[:2], *out, *kernel], x.dtype)
+    for at in itertools.product(*map(range, out)):
+        cut = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilations))
+        result[(slice(None), slice(None), *at)] = x[(slice(None), slice(None), *cut)]
+    return result
+
+
+def conv(x, filter, bias=None, *, group=1, **window):
+    rank = x.ndim - 2
+    w = windows(x, filter.shape[2:], **window)
+    inside, outside = x.shape[1] // group, filter.shape[0] // group
+    parts = [np.tensordot(w[:, g * inside:(g + 1) * inside], filter[g * outside:(g + 1) * outside],
+                          ([1, *range(2 + rank, 2 + 2 * rank)], range(1, 2 + rank))) for g in range(group)]
+    y = np.moveaxis(np.concatenate(parts, -1), -1, 1)
+    return y if bias is None else y + bias.reshape(-1, *[1] * rank)
+
+
+def conv_transpose(x, filter, bias=None, *, strides, pads, group=1, output_padding=None):
+    rank = x.ndim - 2
+    kernel, width = filter.shape[2:], filter.shape[1]
+    extra = output_padding or [0] * rank
+    full = [(x.shape[i + 2] - 1) * strides[i] + kernel[i] + extra[i] for i in range(rank)]
+    y = np.zeros([x.shape[0], width * group, *full], x.dtype)
+    inside = x.shape[1] // group
+    for c in range(x.shape[1]):
+        channels = slice(c // inside * width, (c // inside + 1) * width)
+        for at in itertools.product(*map(range, x.shape[2:])):
+            cut = tuple(slice(a * s, a * s + k) for a, s, k in zip(at, strides, kernel))
+            y[(slice(None), channels, *cut)] += np.multiply.outer(x[(slice(None), c, *at)], filter[c])
+    y = y[(slice(None), slice(None), *(slice(pads[i], full[i] - pads[i + rank]) for i in range(rank)))]
+    return y if bias is None else y + bias.reshape(-1, *[1] * rank)
+
+
+def pool(combine, x, kernel, fill=np.nan, **window):
+    w = windows(x.astype(float), kernel, fill=fill, **window)
+    return combine(w, tuple(range(-len(kernel), 0)))
+
+
+def max_pool_with_indices(x, kernel, **window):
+    places = windows(np.arange(x.size, dtype=float).reshape(x.shape), kernel, fill=-1, **window).astype(int)
+    values = np.where(places < 0, -np.inf, x.ravel()[places])
+    flat = values.reshape(*values.shape[:-len(kernel)], -1)
+    best = flat.argmax(-1)[..., None]
+    return np.take_along_axis(flat, best, -1)[..., 0], np.take_along_axis(places.reshape(flat.shape), best, -1)[..., 0]
+
+
+# ---- places
+
+REDUCTIONS = {"none": lambda old, new: new, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def gather_nd(data, indices, batch_dims=0):
+    lead = indices.shape[:-1]
+    rows = [data[(*at[:batch_dims], *indices[at])] for at in np.ndindex(*lead)]
+    return np.reshape(rows, lead + np.shape(rows[0]))
+
+
+def scatter(data, indices, updates, reduction="none"):
+    y = data.copy()
+    for i, row in zip(indices, updates):
+        y[i] = REDUCTIONS[reduction](y[i], row)
+    return y
+
+
+def scatter_elements(data, indices, updates, axis=0, reduction="none"):
+    y = data.copy()
+    for at in np.ndindex(*indices.shape):
+        to = (*at[:axis], indices[at], *at[axis + 1:])
+        y[to] = REDUCTIONS[reduction](y[to], updates[at])
+    return y
+
+
+def scatter_nd(data, indices, updates, reduction="none"):
+    y = data.copy()
+    for at in np.ndindex(*indices.shape[:-1]):
+        to = tuple(indices[at])
+        y[to] = REDUCTIONS[reduction](y[to], updates[at])
+    return y
+
+
+def scan(x, combine, axis=0, exclusive=False, reverse=False):
+    x = np.moveaxis(x, axis, 0)
+    x = x[::-1] if reverse else x
+    y = combine.accumulate(x)
+    if exclusive:
+        y = np.concatenate([np.full_like(y[:1], combine.identity), y[:-1]])
+    return np.moveaxis(y[::-1] if reverse else y, 0, axis)
+
+
+def top_k(x, k, axis, largest=True):
+    order = np.argsort(-x if largest else x, axis=axis, kind="stable")
+    best = np.take(order, range(k), axis)
+    return np.take_along_axis(x, best, axis), best
+
+
+# ---- normalisation and attention
+
+def normalized(x, axes, epsilon):
+    mean = x.mean(axes, keepdims=True)
+    inverse = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
+    return (x - mean) * inverse, mean, inverse
+
+
+def channels(v, rank):
+    """A vector along axis 1 of a tensor of that rank."""
+    return v.reshape(-1, *[1] * (rank - 2))
+
+
+def group_norm(x, scale, bias, groups, epsilon=1e-5):
+    split = x.reshape(x.shape[0], groups, -1)
+    y = normalized(split, 2, epsilon)[0].reshape(x.shape)
+    return y * channels(scale, x.ndim) + channels(bias, x.ndim)
+
+
+def lrn(x, size, alpha, beta, bias):
+    total = np.zeros_like(x)
+    for c in range(x.shape[1]):
+        near = slice(max(0, c - (size - 1) // 2), c + size // 2 + 1)
+        total[:, c] = (x[:, near] ** 2).sum(1)
+    return x / (bias + alpha / size * total) ** beta
+
+
+def attention(q, k, v, mask=None, *, scale, softcap=0.0, causal=False):
+    """The result, and the scores before capping and masking."""
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scores = scale * q @ np.swapaxes(k, -1, -2)
+    s = softcap * np.tanh(scores / softcap) if softcap else scores
+    if mask is not None:
+        s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
+    return softmax(s) @ v, scores
+
+
+# ---- recurrent layers
+
+def recurrent(step, states, x, lengths=None, direction="forward"):
+    """Runs step(d, x_t, *states) over time for each direction; gives all outputs and the last states."""
+    steps, batch, _ = x.shape
+    lengths = np.full(batch, steps) if lengths is None else lengths
+    count = 2 if direction == "bidirectional" else 1
+    hidden = states[0].shape[-1]
+    y = np.zeros([steps, count, batch, hidden])
+    last = [s.copy() for s in states]
+    for d, b in itertools.product(range(count), range(batch)):
+        times = range(lengths[b])
+        now = [s[d, b] for s in states]
+        for t in reversed(times) if direction == "reverse" or d == 1 else times:
+            now = step(d, x[t, b], *now)
+            y[t, d, b] = now[0]
+        for s, value in zip(last, now):
+            s[d, b] = value
+    return (y, *last)
+
+
+def biases(b, directions, gates, hidden):
+    """Those of the input and of the state, [directions, gates * hidden] each."""
+    return np.split(np.zeros([directions, 2 * gates * hidden]) if b is None else b, 2, axis=1)
+
+
+def start(state, w, r, x):
+    return np.zeros([w.shape[0], x.shape[1], r.shape[2]]) if state is None else state
+
+
+def rnn(x, w, r, b=None, lengths=None, h=None, *, direction="forward", f=np.tanh):
+    bw, br = biases(b, w.shape[0], 1, r.shape[2])
+    step = lambda d, x_t, h: [f(w[d] @ x_t + r[d] @ h + bw[d] + br[d])]
+    return recurrent(step, [start(h, w, r, x)], x, lengths, direction)
+
+
+def gru(x, w, r, b=None, lengths=None, h=None, *, direction="forward", linear_before_reset=False):
+    bw, br = biases(b, w.shape[0], 3, r.shape[2])
+
+    def step(d, x_t, h):
+        wz, wr, wh = np.split(w[d] @ x_t + bw[d], 3)
+        rz, rr, rh = np.split(r[d], 3)
+        bz, bg, bh = np.split(br[d], 3)
+        z, gate = sigmoid(wz + rz @ h + bz), sigmoid(wr + rr @ h + bg)
+        inner = gate * (rh @ h + bh) if linear_before_reset else rh @ (gate * h) + bh
+        return [(1 - z) * np.tanh(wh + inner) + z * h]
+
+    return recurrent(step, [start(h, w, r, x)], x, lengths, direction)
+
+
+def lstm(x, w, r, b=None, lengths=None, h=None, c=None, p=None, *, direction="forward", input_forget=False):
+    bw, br = biases(b, w.shape[0], 4, r.shape[2])
+    p = np.zeros([w.shape[0], 3 * r.shape[2]]) if p is None else p
+
+    def step(d, x_t, h, c):
+        i, o, f, cell = np.split(w[d] @ x_t + r[d] @ h + bw[d] + br[d], 4)
+        pi, po, pf = np.split(p[d], 3)
+        i = sigmoid(i + pi * c)
+        f = 1 - i if input_forget else sigmoid(f + pf * c)
+        c = f * c + i * np.tanh(cell)
+        return [sigmoid(o + po * c) * np.tanh(c), c]
+
+    return recurrent(step, [start(h, w, r, x), start(c, w, r, x)], x, lengths, direction)
+
+
+# ---- resampling
+
+def cubic_weights(t, a):
+    near = lambda s: (a + 2) * s ** 3 - (a + 3) * s ** 2 + 1
+    far = lambda s: a * s ** 3 - 5 * a * s ** 2 + 8 * a * s - 4 * a
+    return [far(1 + t), near(t), near(1 - t), far(2 - t)]
+
+
+def resize(x, axis, size, mode, place, pick=round, a=-0.75):
+    """One axis. place(i) is where element i of the result lies in x; pick rounds it for the nearest element."""
+    limit = x.shape[axis] - 1
+    rows = []
+    for i in range(size):
+        at = place(i)
+        if mode == "nearest":
+            taps = {pick(at): 1.0}
+        elif mode == "linear":
+            taps = {math.floor(at): 1 - (at - math.floor(at)), math.floor(at) + 1: at - math.floor(at)}
+        else:
+            weights = cubic_weights(at - math.floor(at), a)
+            taps = {math.floor(at) - 1 + j: weight for j, weight in enumerate(weights)}
+        rows.append(sum(weight * np.take(x, min(max(j, 0), limit), axis) for j, weight in taps.items()))
+    return np.stack(rows, axis)

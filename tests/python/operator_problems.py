@@ -1,0 +1,338 @@
+"""One or more problems for every operator: operands, attributes, and what numpy says the result is.
+
+An operand is written as its type, with the range it is drawn from or its very elements behind it:
+
+    "f32[2,3]"    "i64[4] in 0..2"    ("f32[3]", [nan, inf, 0])    "T[2,3]": one problem for each of the kinds    "_"
+
+Oracles compute in float64 and int64; the test rounds or wraps to the element kind, which is that of the first operand
+unless `results` names others.
+"""
+import dataclasses
+import math
+from typing import Callable
+
+import numpy as np
+
+import operator_oracles as oracles
+
+FLOATS = ["f32", "f64", "f16", "bf16", "f8e4m3fn"]
+WIDE = ["f32", "f64"]
+REALS = ["f32", "f64", "f16", "bf16"]
+INTS = ["i32", "i64", "i8", "u8", "i4", "u16"]
+UNSIGNED = ["u8", "u16", "u32", "u64"]
+NUMBERS = ["f32", "f64", "f16", "i32", "i64", "i8", "u8", "u4"]
+PLAIN = [*NUMBERS, "bool", "bf16"]
+nan, inf = math.nan, math.inf
+
+
+@dataclasses.dataclass
+class Problem:
+    operands: list
+    oracle: Callable
+    attrs: str = ""
+    results: list | None = None
+    kinds: list = dataclasses.field(default_factory=lambda: ["f32"])
+    tolerance: float = 1.0  # times what the element kind's precision allows
+
+
+def problem(*operands, is_, attrs="", results=None, kinds=("f32",), tolerance=1.0):
+    return Problem(list(operands), is_, attrs, results, list(kinds), tolerance)
+
+
+def unary(oracle, low=-4, high=4, kinds=FLOATS, attrs="", **more):
+    return problem(f"T[2,9] in {low}..{high}", is_=oracle, kinds=kinds, attrs=attrs, **more)
+
+
+def binary(oracle, low=-4, high=4, kinds=NUMBERS, **more):
+    return problem(f"T[2,3,4] in {low}..{high}", f"T[3,1] in {low}..{high}", is_=oracle, kinds=kinds, **more)
+
+
+def bits(array, dtype):
+    return np.ascontiguousarray(array).view(dtype)
+
+
+ELEMENTWISE = {
+    "Add": [binary(lambda a, b: a + b)],
+    "Sub": [binary(lambda a, b: a - b)],
+    "Mul": [binary(lambda a, b: a * b)],
+    "Div": [binary(oracles.truncated_division, 1, 7),
+            problem(("i32[6]", [7, -7, 7, -7, 5, 0]), ("i32[6]", [2, 2, -2, -2, 0, 0]), is_=oracles.truncated_division),
+            problem(("f32[3]", [1, -1, 0]), "f32[] in 0..0", is_=lambda a, b: np.array([inf, -inf, nan]))],
+    "Mod": [binary(np.mod, 1, 7),
+            problem(("i32[4]", [7, -7, 7, -7]), ("i32[4]", [3, 3, -3, -3]), is_=np.mod),
+            problem(("f32[4]", [5.5, -5.5, 5.5, -5.5]), ("f32[4]", [2, 2, -2, -2]), is_=np.mod)],
+    "Rem": [binary(np.fmod, 1, 7),
+            problem(("i8[4]", [7, -7, 7, -7]), ("i8[4]", [3, 3, -3, -3]), is_=np.fmod)],
+    "Pow": [binary(np.power, 0.5, 2, WIDE),
+            problem("i32[2,3] in -3..3", "i32[3] in 0..4", is_=np.power),
+            problem("f32[5] in 1..3", "i64[5] in -2..3", is_=lambda a, b: a ** b)],
+    "Min": [binary(np.minimum), problem(("f32[3]", [nan, 1, -inf]), ("f32[3]", [1, nan, 0]), is_=np.minimum)],
+    "Max": [binary(np.maximum), problem(("f32[3]", [nan, 1, -inf]), ("f32[3]", [1, nan, 0]), is_=np.maximum)],
+    "Neg": [unary(np.negative, kinds=NUMBERS)],
+    "Abs": [unary(np.abs, kinds=NUMBERS), problem(("i8[2]", [-128, 127]), is_=np.abs)],
+    "Sign": [unary(np.sign, kinds=NUMBERS), problem(("f32[3]", [nan, inf, 0]), is_=np.sign)],
+    "Floor": [unary(np.floor)],
+    "Ceil": [unary(np.ceil)],
+    "Round": [unary(np.rint), problem(("f32[4]", [0.5, 1.5, 2.5, -0.5]), is_=np.rint)],
+    "Reciprocal": [unary(np.reciprocal, 0.5, 4)],
+    "Sqrt": [unary(np.sqrt, 0, 9)],
+    "Exp": [unary(np.exp)],
+    "Log": [unary(np.log, 0.1, 9)],
+    "Sin": [unary(np.sin)],
+    "Cos": [unary(np.cos)],
+    "Tan": [unary(np.tan, -1.5, 1.5)],
+    "Asin": [unary(np.arcsin, -1, 1), problem(("f32[2]", [-1, 1]), is_=np.arcsin)],
+    "Acos": [unary(np.arccos, -1, 1), problem(("f32[2]", [-1, 1]), is_=np.arccos)],
+    "Atan": [unary(np.arctan)],
+    "Sinh": [unary(np.sinh), problem("f32[9] in -0.001..0.001", is_=np.sinh)],
+    "Cosh": [unary(np.cosh)],
+    "Tanh": [unary(np.tanh)],
+    "Asinh": [unary(np.arcsinh), problem("f32[9] in -0.001..0.001", is_=np.arcsinh)],
+    "Acosh": [unary(np.arccosh, 1, 9), problem("f32[9] in 1..1.001", is_=np.arccosh)],
+    "Atanh": [unary(np.arctanh, -0.9, 0.9), problem("f32[9] in -0.001..0.001", is_=np.arctanh)],
+    "Erf": [unary(oracles.erf)],
+    "Equal": [binary(np.equal, -1, 1, PLAIN, results=["bool"]),
+              problem(("f32[2]", [nan, inf]), ("f32[2]", [nan, inf]), is_=np.equal, results=["bool"])],
+    "Less": [binary(np.less, -2, 2, results=["bool"])],
+    "LessOrEqual": [binary(np.less_equal, -2, 2, results=["bool"])],
+    "IsNan": [problem(("T[4]", [nan, inf, -inf, 0]), is_=np.isnan, kinds=REALS, results=["bool"])],
+    "IsInf": [problem(("T[4]", [nan, inf, -inf, 0]), is_=np.isinf, kinds=REALS, results=["bool"]),
+              problem(("f32[4]", [nan, inf, -inf, 0]), is_=np.isposinf, attrs="detect_negative = false",
+                      results=["bool"])],
+    "And": [binary(np.logical_and, kinds=["bool"])],
+    "Or": [binary(np.logical_or, kinds=["bool"])],
+    "Xor": [binary(np.logical_xor, kinds=["bool"])],
+    "Not": [unary(np.logical_not, kinds=["bool"])],
+    "BitAnd": [binary(np.bitwise_and, -8, 7, INTS)],
+    "BitOr": [binary(np.bitwise_or, -8, 7, INTS)],
+    "BitXor": [binary(np.bitwise_xor, -8, 7, INTS)],
+    "BitNot": [unary(np.bitwise_not, -8, 7, INTS)],
+    "ShiftLeft": [binary(np.left_shift, 0, 7, UNSIGNED)],
+    "ShiftRight": [problem("T[2,9] in 0..200", "T[9] in 0..7", is_=np.right_shift, kinds=UNSIGNED)],
+    "Where": [problem("bool[2,3]", "T[3]", "T[2,1]", is_=np.where, kinds=PLAIN, results=["T"])],
+    "Clip": [problem("T[2,3]", "T[] in -1..0", "T[3] in 1..2", is_=np.clip, kinds=NUMBERS),
+             problem("f32[3]", "f32[] in 2..2", "f32[] in 1..1", is_=lambda x, low, high: np.full(3, 1.0))],
+    "Expand": [problem("T[3,1]", is_=lambda x: np.broadcast_to(x, (2, 3, 4)), attrs="shape = [2, 3, 4]", kinds=PLAIN)],
+}
+
+ACTIVATIONS = {
+    "Relu": [unary(lambda x: np.maximum(x, 0), kinds=NUMBERS)],
+    "LeakyRelu": [unary(lambda x: np.where(x < 0, 0.25 * x, x), attrs="alpha = 0.25")],
+    "PRelu": [binary(lambda x, slope: np.where(x < 0, slope * x, x))],
+    "ThresholdedRelu": [unary(lambda x: np.where(x > 0.5, x, 0), attrs="alpha = 0.5")],
+    "Elu": [unary(lambda x: np.where(x < 0, 2 * np.expm1(x), x), attrs="alpha = 2.0")],
+    "Celu": [unary(lambda x: np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(x / 2)), attrs="alpha = 2.0")],
+    "Selu": [unary(lambda x: 0.5 * np.where(x > 0, x, 2 * np.expm1(x)), attrs="alpha = 2.0, gamma = 0.5")],
+    "Sigmoid": [unary(oracles.sigmoid)],
+    "HardSigmoid": [unary(lambda x: np.clip(0.25 * x + 0.5, 0, 1), attrs="alpha = 0.25")],
+    "HardSwish": [unary(lambda x: x * np.clip(x / 6 + 0.5, 0, 1))],
+    "Swish": [unary(lambda x: x * oracles.sigmoid(1.5 * x), attrs="alpha = 1.5")],
+    "Softplus": [unary(np.vectorize(lambda x: np.logaddexp(0, x))), problem("f32[4] in 80..120", is_=lambda x: x)],
+    "Softsign": [unary(lambda x: x / (1 + abs(x)))],
+    "Mish": [unary(lambda x: x * np.tanh(np.logaddexp(0, x)))],
+    "Shrink": [unary(lambda x: np.where(abs(x) <= 1, 0, x - 0.5 * np.sign(x)), attrs="bias = 0.5, lambd = 1.0")],
+    "Gelu": [unary(lambda x: 0.5 * x * (1 + oracles.erf(x / math.sqrt(2))), tolerance=2)],
+    "GeluTanh": [unary(lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))),
+                       tolerance=4)],
+}
+
+
+def cast(operand, to, is_=lambda x: x, attrs=""):
+    return problem(operand, is_=is_, attrs=f"to = {to}{attrs}", results=[to])
+
+
+MOVES = {
+    "Cast": [cast("f32[20] in -300..300", "i8", np.trunc), cast("f64[20] in -9..9", "u4", np.trunc),
+             cast(("f32[4]", [3e9, -3e9, inf, nan]), "i32", lambda x: np.array([2 ** 31 - 1, -2 ** 31, 2 ** 31 - 1, 0])),
+             cast("i32[20] in -999..999", "u8"), cast("i64[9] in -9..9", "i4"), cast("i8[9]", "f16"),
+             cast("f32[20] in -9..9", "bf16"), cast("f32[20] in -9..9", "f8e4m3fn"), cast("f64[20]", "f32"),
+             cast("f8e5m2[20]", "f32"), cast("f32[20] in -6..6", "f4e2m1"), cast("f4e2m1[9]", "f64"),
+             cast(("f32[3]", [0, -0.5, nan]), "bool", lambda x: x != 0), cast("bool[9]", "f32"),
+             cast(("f32[2]", [1000, -1000]), "f8e4m3fn", lambda x: np.sign(x) * 448),
+             cast(("f32[2]", [1000, -1000]), "f8e4m3fn", lambda x: x * nan, ", saturate = false"),
+             cast(("f32[3]", [1, 3, 5]), "f8e8m0", lambda x: np.array([1, 2, 4]), ", rounding = down")],
+    "Bitcast": [problem("f32[4]", is_=lambda x: bits(x.astype("f4"), "i4"), attrs="to = i32", results=["i32"]),
+                problem("u16[4] in 0..999", is_=lambda x: bits(x.astype("u2"), "f2"), attrs="to = f16",
+                        results=["f16"]),
+                problem("i8[4]", is_=lambda x: bits(x.astype("i1"), "u1"), attrs="to = u8", results=["u8"])],
+    "Splat": [problem(is_=lambda: np.full((2, 3), 2.5), attrs="value = 2.5, shape = [2, 3]", results=["f32"]),
+              problem(is_=lambda: np.full((), 7), attrs="value = 7.0, elem = i64", results=["i64"])],
+    "Reshape": [problem("T[2,6]", is_=lambda x: x.reshape(3, 1, 4), attrs="shape = [3, 1, 4]", kinds=PLAIN)],
+    "Transpose": [problem("T[2,3,4]", is_=lambda x: x.transpose(1, 2, 0), attrs="perm = [1, 2, 0]", kinds=PLAIN),
+                  problem("qi8[2,3]<0.5:1>", is_=np.transpose, attrs="perm = [1, 0]", results=["qi8<0.5:1>"])],
+    "Slice": [problem("T[5,6]", is_=lambda x: x[1:4, 0:6:2], attrs="starts = [1, 0], sizes = [3, 3], steps = [1, 2]",
+                      kinds=PLAIN),
+              problem("f32[5,6]", is_=lambda x: x[::-1, 2:5], attrs="starts = [4, 2], sizes = [5, 3], steps = [-1, 1]")],
+    "Concat": [problem("T[2,3]", "T[2,1]", "T[2,0]", is_=lambda *x: np.concatenate(x, 1), attrs="axis = 1", kinds=PLAIN)],
+    "Pad": [problem("T[2,3]", "T[] in 1..1", is_=lambda x, v: np.pad(x, [(1, 0), (0, 2)], constant_values=v),
+                    attrs="before = [1, 0], after = [0, 2]", kinds=PLAIN)],
+}
+
+REDUCTIONS = {
+    "Reduce": [problem("T[2,3,4]", is_=lambda x: x.sum((0, 2)), attrs="axes = [0, 2], keepdims = false", kinds=NUMBERS),
+               problem("T[2,3,4] in -2..2", is_=lambda x: x.prod(1, keepdims=True), attrs="kind = prod, axes = [1]",
+                       kinds=NUMBERS),
+               problem("T[2,3,4]", is_=lambda x: x.max(2), attrs="kind = max, axes = [2], keepdims = false", kinds=NUMBERS),
+               problem("T[2,3,4]", is_=lambda x: x.min(0), attrs="kind = min, axes = [0], keepdims = false", kinds=NUMBERS),
+               problem("T[2,8]", is_=lambda x: x.mean(1), attrs="kind = mean, axes = [1], keepdims = false", kinds=REALS),
+               problem("f32[2,0]", is_=lambda x: np.full(2, -inf), attrs="kind = max, axes = [1], keepdims = false"),
+               problem("i8[2,0]", is_=lambda x: np.full(2, 127), attrs="kind = min, axes = [1], keepdims = false")],
+    "ArgReduce": [problem("T[3,7] in 0..3", is_=lambda x: x.argmax(1), attrs="axis = 1, keepdims = false",
+                          results=["i64"], kinds=["i32", "u4", "i64"]),
+                  problem("f32[3,7]", is_=lambda x: x.argmin(0)[None], attrs="kind = min, axis = 0", results=["i64"]),
+                  problem("i32[9] in 0..2", is_=lambda x: 8 - x[::-1].argmax(), attrs="last = true, keepdims = false",
+                          results=["i64"])],
+    "Scan": [problem("T[3,4]", is_=lambda x: oracles.scan(x, np.add, 1), attrs="axis = 1", kinds=NUMBERS, tolerance=4),
+             problem("f32[5]", is_=lambda x: oracles.scan(x, np.add, 0, True, True),
+                     attrs="exclusive = true, reverse = true", tolerance=4),
+             problem("i32[4,3] in -3..3", is_=lambda x: oracles.scan(x, np.multiply, exclusive=True),
+                     attrs="kind = prod, exclusive = true")],
+    "TopK": [problem("T[2,9] in 0..9", is_=lambda x: oracles.top_k(x, 4, 1), attrs="k = 4, axis = 1",
+                     kinds=["f32", "f16", "i32", "u8"], results=["T", "i64"]),
+             problem("f32[6,2]", is_=lambda x: oracles.top_k(x, 2, 0, False), attrs="k = 2, largest = false",
+                     results=["f32", "i64"])],
+}
+
+LINEAR = {
+    "MatMul": [problem("T[2,1,3,5]", "T[4,5,2]", is_=np.matmul, kinds=["f32", "f64", "i32", "i64"], tolerance=4),
+               problem("T[3,4] in -1..1", "T[4,2] in -1..1", is_=np.matmul, kinds=["f16", "bf16", "i8", "u8"], tolerance=4)],
+    "Conv": [problem("T[2,3,6,5]", "T[4,3,3,2]", "T[4]", kinds=["f32", "f64", "i32"], tolerance=8,
+                     is_=lambda x, w, b: oracles.conv(x, w, b, strides=[2, 1], pads=[1, 0, 1, 1]),
+                     attrs="strides = [2, 1], pads = [1, 0, 1, 1]"),
+             problem("f32[1,4,9]", "f32[6,2,3]", is_=lambda x, w: oracles.conv(x, w, dilations=[2], group=2),
+                     attrs="dilations = [2], group = 2", tolerance=8),
+             problem("f32[1,2,3,4,5]", "f32[2,2,2,2,2]", is_=oracles.conv, tolerance=16),
+             problem("f16[1,2,5,5] in -1..1", "f16[3,2,3,3] in -1..1", is_=oracles.conv, tolerance=8)],
+    "ConvTranspose": [problem("T[1,2,4,3]", "T[2,3,3,3]", "T[3]", kinds=["f32", "f64", "i32"], tolerance=8,
+                              is_=lambda x, w, b: oracles.conv_transpose(
+                                  x, w, b, strides=[2, 2], pads=[1, 0, 1, 0], output_padding=[1, 0]),
+                              attrs="strides = [2, 2], pads = [1, 0, 1, 0], output_padding = [1, 0]"),
+                      problem("f32[2,4,5]", "f32[4,3,2]",
+                              is_=lambda x, w: oracles.conv_transpose(x, w, strides=[3], pads=[0, 0], group=2),
+                              attrs="strides = [3], group = 2", tolerance=8)],
+    "MaxPool": [problem("T[2,3,6,5]", kinds=["f32", "f16", "i32", "i8", "u8"], attrs="kernel = [3, 2], strides = [2, 1], pads = [1, 0, 1, 0]",
+                        is_=lambda x: oracles.pool(np.nanmax, x, [3, 2], strides=[2, 1], pads=[1, 0, 1, 0])),
+                problem("f32[1,1,9]", is_=lambda x: oracles.pool(np.nanmax, x, [3], dilations=[2]),
+                        attrs="kernel = [3], dilations = [2]")],
+    "MaxPoolWithIndices": [problem("f32[2,2,5,4]", attrs="kernel = [2, 2], strides = [2, 2], pads = [1, 0, 0, 0]",
+                                   is_=lambda x: oracles.max_pool_with_indices(x, [2, 2], strides=[2, 2], pads=[1, 0, 0, 0]),
+                                   results=["f32", "i64"])],
+    "AvgPool": [problem("T[2,3,6,5]", kinds=REALS, attrs="kernel = [3, 2], strides = [2, 1], pads = [1, 0, 1, 0]",
+                        is_=lambda x: oracles.pool(np.nanmean, x, [3, 2], strides=[2, 1], pads=[1, 0, 1, 0])),
+                problem("f32[1,2,6]", attrs="kernel = [3], pads = [1, 1], count_include_pad = true",
+                        is_=lambda x: oracles.pool(np.mean, x, [3], fill=0.0, pads=[1, 1]))],
+}
+
+PLACES = {
+    "Gather": [problem("T[5,3]", "i64[2,2] in -5..4", is_=lambda d, i: np.take(d, i, 0), kinds=PLAIN),
+               problem("f32[2,4,3]", "i32[3] in 0..3", is_=lambda d, i: np.take(d, i, 1), attrs="axis = 1")],
+    "GatherElements": [problem("T[4,3]", "i64[2,3] in -4..3", is_=lambda d, i: np.take_along_axis(d, i, 0), kinds=PLAIN),
+                       problem("f32[3,5]", "i32[3,2] in 0..4", is_=lambda d, i: np.take_along_axis(d, i, 1),
+                               attrs="axis = 1")],
+    "GatherND": [problem("T[3,4,2]", "i64[5,2] in 0..2", is_=oracles.gather_nd, kinds=PLAIN),
+                 problem("f32[2,3,4]", "i64[2,1] in -3..2", is_=lambda d, i: oracles.gather_nd(d, i, 1),
+                         attrs="batch_dims = 1")],
+    "Scatter": [problem("T[5,2]", ("i64[3]", [4, 0, -2]), "T[3,2]", is_=oracles.scatter, kinds=PLAIN),
+                *[problem("f32[4,2]", ("i64[3]", [1, 1, 3]), "f32[3,2]", attrs=f"reduction = {r}",
+                          is_=lambda d, i, u, r=r: oracles.scatter(d, i, u, r)) for r in ("add", "mul", "max", "min")]],
+    "ScatterElements": [problem("T[4,3]", ("i64[2,3]", [0, 1, 2, 3, -1, 0]), "T[2,3]", is_=oracles.scatter_elements,
+                                kinds=["f32", "i32", "u8"]),
+                        problem("f32[3,4]", "i32[3,5] in 0..3", "f32[3,5]", attrs="axis = 1, reduction = add",
+                                is_=lambda d, i, u: oracles.scatter_elements(d, i, u, 1, "add"), tolerance=4)],
+    "ScatterND": [problem("T[4,3]", ("i64[2,1]", [3, 1]), "T[2,3]", is_=oracles.scatter_nd, kinds=["f32", "i32", "u8"]),
+                  problem("f32[4,3]", "i64[6,2] in 0..2", "f32[6]", attrs="reduction = max",
+                          is_=lambda d, i, u: oracles.scatter_nd(d, i, u, "max"))],
+}
+
+
+def layer_norm(x, scale, bias, axis=-1, epsilon=1e-5):
+    y, mean, inverse = oracles.normalized(x, tuple(range(axis % x.ndim, x.ndim)), epsilon)
+    return y * scale + bias, mean, inverse
+
+
+NORMS = {
+    "Softmax": [problem("T[3,5]", is_=oracles.softmax, kinds=REALS, tolerance=4),
+                problem("f32[3,5] in 90..120", is_=lambda x: oracles.softmax(x, 0), attrs="axis = 0", tolerance=4)],
+    "LogSoftmax": [problem("T[3,5]", is_=lambda x: np.log(oracles.softmax(x)), kinds=REALS, tolerance=4)],
+    "BatchNorm": [problem("T[2,3,4]", "T[3]", "T[3]", "T[3]", "T[3] in 0.5..2", kinds=REALS, tolerance=8,
+                          is_=lambda x, s, b, m, v: (x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * s[:, None] + b[:, None])],
+    "LayerNorm": [problem("T[2,3,4]", "T[4]", "T[4]", is_=layer_norm, kinds=WIDE, results=["T", "T", "T"], tolerance=16),
+                  problem("f32[2,3,4]", "f32[3,4]", "f32[3,4]", attrs="axis = 1, epsilon = 0.1",
+                          is_=lambda x, s, b: layer_norm(x, s, b, 1, 0.1), results=["f32"] * 3, tolerance=16)],
+    "RMSNorm": [problem("T[3,4]", "T[4]", is_=lambda x, s: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * s,
+                        kinds=REALS, tolerance=8)],
+    "InstanceNorm": [problem("f32[2,3,5]", "f32[3]", "f32[3]", tolerance=16,
+                             is_=lambda x, s, b: oracles.normalized(x, 2, 1e-5)[0] * s[:, None] + b[:, None])],
+    "GroupNorm": [problem("f32[2,6,3,2]", "f32[6]", "f32[6]", is_=lambda x, s, b: oracles.group_norm(x, s, b, 3),
+                          attrs="groups = 3", tolerance=16)],
+    "LRN": [problem("f32[2,5,3]", is_=lambda x: oracles.lrn(x, 3, 0.5, 0.75, 2),
+                    attrs="size = 3, alpha = 0.5, bias = 2.0", tolerance=4),
+            problem("f32[1,6,2,2]", is_=lambda x: oracles.lrn(x, 4, 0.1, 0.5, 1),
+                    attrs="size = 4, alpha = 0.1, beta = 0.5", tolerance=4)],
+    "Attention": [problem("f32[1,2,3,4]", "f32[1,2,5,4]", "f32[1,2,5,6]", attrs="scale = 0.5", results=["f32"] * 2,
+                          is_=lambda q, k, v: oracles.attention(q, k, v, scale=0.5), tolerance=16),
+                  problem("f32[2,4,3,4]", "f32[2,2,3,4]", "f32[2,2,3,4]", attrs="scale = 0.5, right = 0, softcap = 2.0",
+                          is_=lambda q, k, v: oracles.attention(q, k, v, scale=0.5, softcap=2, causal=True),
+                          results=["f32"] * 2, tolerance=16),
+                  problem("f32[1,1,2,4]", "f32[1,1,3,4]", "f32[1,1,3,4]", ("bool[2,3]", [1, 0, 1, 0, 1, 1]),
+                          is_=lambda q, k, v, m: oracles.attention(q, k, v, m, scale=1), results=["f32"] * 2, tolerance=16)],
+}
+
+RECURRENT = {
+    "RNN": [problem("f32[4,2,3]", "f32[1,5,3] in -1..1", "f32[1,5,5] in -1..1", "f32[1,10]", is_=oracles.rnn,
+                    results=["f32"] * 2, tolerance=16),
+            problem("f32[4,2,3]", "f32[2,5,3] in -1..1", "f32[2,5,5] in -1..1", "f32[2,10]", ("i32[2]", [4, 2]),
+                    "f32[2,2,5]", attrs='direction = bidirectional, activations = "Relu,Relu"', results=["f32"] * 2, tolerance=64,
+                    is_=lambda *a: oracles.rnn(*a, direction="bidirectional", f=lambda x: np.maximum(x, 0)))],
+    "GRU": [problem("f32[4,2,3]", "f32[1,15,3] in -1..1", "f32[1,15,5] in -1..1", "f32[1,30]", ("i32[2]", [1, 4]),
+                    is_=oracles.gru, results=["f32"] * 2, tolerance=16),
+            problem("f32[3,2,3]", "f32[1,15,3] in -1..1", "f32[1,15,5] in -1..1", "f32[1,30]", "_", "f32[1,2,5]",
+                    attrs="direction = reverse, linear_before_reset = true", results=["f32"] * 2, tolerance=16,
+                    is_=lambda x, w, r, b, h: oracles.gru(x, w, r, b, None, h, direction="reverse", linear_before_reset=True))],
+    "LSTM": [problem("f32[4,2,3]", "f32[1,20,3] in -1..1", "f32[1,20,5] in -1..1", "f32[1,40]", ("i32[2]", [3, 0]),
+                     is_=oracles.lstm, results=["f32"] * 3, tolerance=16),
+             problem("f32[3,2,3]", "f32[2,20,3] in -1..1", "f32[2,20,5] in -1..1", "f32[2,40]", "_", "f32[2,2,5]",
+                     "f32[2,2,5]", "f32[2,15]", attrs="direction = bidirectional, input_forget = true",
+                     results=["f32"] * 3, tolerance=16,
+                     is_=lambda x, w, r, b, h, c, p: oracles.lstm(x, w, r, b, None, h, c, p, direction="bidirectional",
+                                                                   input_forget=True))],
+}
+
+HALF = lambda scale: lambda i: (i + 0.5) / scale - 0.5
+RESIZE = {
+    "Resize": [problem("T[2,3]", attrs='sizes = [2, 6], scales = [1.0, 2.0], coordinates = asymmetric, nearest_mode = floor',
+                       is_=lambda x: np.repeat(x, 2, 1), kinds=PLAIN),
+               problem("f32[1,1,4]", attrs="sizes = [1, 1, 10], scales = [1.0, 1.0, 2.5], mode = linear", tolerance=4,
+                       is_=lambda x: oracles.resize(x, 2, 10, "linear", HALF(2.5))),
+               problem("f32[2,5]", attrs="sizes = [2, 9], scales = [1.0, 1.8], mode = linear, coordinates = align_corners",
+                       is_=lambda x: oracles.resize(x, 1, 9, "linear", lambda i: i * 4 / 8), tolerance=4),
+               problem("f32[3,6]", attrs="sizes = [3, 9], scales = [1.0, 1.5], mode = cubic, cubic_coeff_a = -0.5", tolerance=8,
+                       is_=lambda x: oracles.resize(x, 1, 9, "cubic", HALF(1.5), a=-0.5))],
+}
+
+
+def quantized(low, high, scale, offset):
+    return lambda x, *_: np.clip(np.rint(x / scale) + offset, low, high)
+
+
+QUANT = {
+    "Quantize": [problem("T[20] in -40..40", is_=quantized(-128, 127, 0.25, 3), attrs="scales = [0.25], offsets = [3]",
+                         results=["qi8<0.25:3>"], kinds=["f32", "f64", "f16"]),
+                 problem("f32[2,9]", is_=lambda x: np.clip(np.rint(x / [[0.5], [0.125]]) + [[0], [9]], 0, 255),
+                         attrs="to = qu8, scales = [0.5, 0.125], offsets = [0, 9], axis = 0",
+                         results=["qu8<axis 0: 0.5:0, 0.125:9>"])],
+    "Dequantize": [problem("T[9]<0.5:3>", is_=lambda x: (x - 3) * 0.5, kinds=["qi8", "qu8", "qi16", "qi32"], results=["f32"])],
+    "Rescale": [problem("qi8[20]<0.5:3>", is_=lambda x: np.clip(np.rint((x - 3) * 0.5 / 0.25) - 1, -128, 127),
+                        attrs="scales = [0.25], offsets = [-1]", results=["qi8<0.25:-1>"])],
+    "QuantizeLinear": [*[problem("f32[20] in -40..40", "f32[] in 0.25..0.25", f"{kind}[] in 3..3", attrs=f"to = {kind}",
+                                 results=[kind], is_=quantized(low, high, 0.25, 3))
+                         for kind, low, high in [("i8", -128, 127), ("u8", 0, 255), ("i16", -999, 999), ("u4", 0, 15)]],
+                       problem("f32[2,4]", ("f32[2,2]", [0.5, 0.25, 1, 2]), attrs="block_size = 2, to = i8", results=["i8"],
+                               is_=lambda x, s: np.rint(x / np.repeat(s, 2, 1)))],
+    "DequantizeLinear": [problem("T[2,3]", "f32[3] in 0.5..2", "T[3]", kinds=["i8", "u8", "i32", "u4", "i2"], results=["f32"],
+                                 is_=lambda x, s, z: (x - z) * s),
+                         problem("f8e4m3fn[4]", "f32[] in 0.5..0.5", is_=lambda x, s: x * s, results=["f32"])],
+}
+
+
+PROBLEMS = {**ELEMENTWISE, **ACTIVATIONS, **MOVES, **REDUCTIONS, **LINEAR, **PLACES, **NORMS, **RECURRENT, **RESIZE, **QUANT}
