@@ -94,7 +94,10 @@ private:
   std::list<std::unique_ptr<Node>>::iterator position_;
 };
 
-inline const Type& Value::type() const { return node->type(index); }
+inline const Type& Value::type() const {
+  AGLOW_CHECK(node != nullptr, "an absent operand has no type");
+  return node->type(index);
+}
 
 // Bytes known when compiling. They are shared, never changed; replacing them makes a new Constant.
 class Constant : public Node {

@@ -76,6 +76,7 @@ std::vector<Value> convTranspose(Builder& b, Node& node) {
   // What a tap may reach beyond the spread input, less what the pads cut from the result. The zeros behind the last
   // element are part of the spread input already.
   std::vector<int64_t> pads;
+  pads.reserve(2 * static_cast<size_t>(window.axes()));
   for (int axis = 0; axis < window.axes(); ++axis)
     pads.push_back(window.reach(axis) - 1 - window.before[static_cast<size_t>(axis)]);
   for (int axis = 0; axis < window.axes(); ++axis) {

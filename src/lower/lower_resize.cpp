@@ -53,6 +53,7 @@ double nearestOf(double place, const std::string& mode) {
 
 Value nearest(Builder& b, Value x, const ResizeNode& v, const Axis& a) {
   std::vector<int64_t> indices;
+  indices.reserve(static_cast<size_t>(a.to));
   for (int64_t i = 0; i < a.to; ++i)
     indices.push_back(inside(nearestOf(a.place(v.coordinates(), i), v.nearestMode()), a.from));
   return b.gather(x, b.ints(indices), {.axis = a.axis});

@@ -17,9 +17,10 @@ struct Reported {};
 
 constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 28;
-constexpr size_t kMaxDepth = 100;          // of nested graphs and function calls
-constexpr size_t kMaxNodes = 1'000'000;    // imported in all, unrolled loops and called functions included
-constexpr int64_t kFoldBytes = 64 * 1024;  // results up to this size are folded at once
+constexpr size_t kMaxDepth = 100;                       // of nested graphs and function calls
+constexpr size_t kMaxNodes = 1'000'000;                 // imported in all, unrolled loops and called functions included
+constexpr int64_t kConstantBytes = int64_t{256} << 20;  // of a value that a shape depends on
+constexpr int64_t kFoldBytes = 64 * 1024;               // results up to this size are folded at once
 
 }  // namespace
 
@@ -447,6 +448,12 @@ Tensor GraphImport::constantOf(Value v) {
       else
         operands.push_back(known.at(operand.node)[static_cast<size_t>(operand.index)]);
     }
+    for (const Type& type : node->types())
+      if (type.bytes() > kConstantBytes)
+        fail(Code::TooLarge,
+             fmt::format("a value that decides a shape would be computed from a {}, which is over the limit "
+                         "of {} bytes",
+                         type.text(), kConstantBytes));
     known[node.get()] = orFail(options_.evaluator->evaluate(*node, operands));
   }
   return known.at(v.node)[static_cast<size_t>(v.index)];

@@ -109,6 +109,7 @@ private:
   template <class F>
   Value field(ElemKind kind, F get) {
     std::vector<double> values;
+    values.reserve(forest_.nodes.size());
     for (const Forest::TreeNode& node : forest_.nodes) values.push_back(get(node));
     return b.constant(Tensor::of(Type(kind, Shape{static_cast<int64_t>(values.size())}), values));
   }
