@@ -307,8 +307,9 @@ private:
     const auto it = inFlight_.find(instr.token);
     if (it == inFlight_.end()) return bad(fmt::format("no copy with token {} is under way", instr.token));
     const std::vector<Operand>& started = it->second->operands;
-    const bool same = std::equal(started.begin(), started.end(), instr.operands.begin(), instr.operands.end(),
-                                 [](const Operand& a, const Operand& b) { return a.region == b.region; });
+    const bool same =
+        std::equal(started.begin(), started.end(), instr.operands.begin(), instr.operands.end(),
+                   [](const Operand& a, const Operand& b) { return a.region == b.region && a.access == b.access; });
     if (!same) return bad(fmt::format("copy {} was started with other operands", instr.token));
     inFlight_.erase(it);
     return {};

@@ -86,6 +86,7 @@ TEST(Verifier, RefusesWhatIsWrong) {
       {"copy.start @out %y, @in %x token 1", "never waited for"},
       {"copy.wait @out %y, @in %x token 1", "no copy with token 1"},
       {"copy.start @out %y, @in %x token 1 copy.wait @out %y, @in %w token 1", "other operands"},
+      {"copy.start @out %y, @in %x token 1 copy.wait @in %y, @in %x token 1", "other operands"},
       {"copy.start @out %y, @in %x token 1 Relu @out %y, @in %x", "under way"},
       {"%a = alloc f32[4] copy.start @out %a, @in %x token 1 Relu @out %y, @in %a", "under way"},
       {"%a = alloc f32[4] copy.start @out %a, @in %x token 1 dealloc %a", "under way"},

@@ -205,6 +205,22 @@ TEST(DeadStores, RemovesWhatNobodyReads) {
             withZ("  Exp @out %y, @in %x\n"));
 }
 
+TEST(DeadStores, TreatsBothHalvesOfACopyAlike) {
+  const std::string needed = withZ("  copy.start @out %y, @in %x token 1\n  copy.wait @out %y, @in %x token 1\n");
+  EXPECT_EQ(run(removeDeadStores, needed), needed);
+  EXPECT_EQ(run(removeDeadStores, withZ("  %a = alloc f32[4]\n  copy.start @out %a, @in %x token 1\n"
+                                        "  copy.wait @out %a, @in %x token 1\n  dealloc %a\n" +
+                                        std::string(kWriteY))),
+            withZ(kWriteY));
+  // Another part is read while nobody reads what is copied.
+  const std::string other = "  %a = alloc f32[8]\n  %back = tensorview %a at 16 : f32[4]\n  Neg @out %back, @in %x\n";
+  const std::string reader = "  Exp @out %y, @in %back\n";
+  EXPECT_EQ(run(removeDeadStores,
+                withZ(other + "  %front = tensorview %a at 0 : f32[4]\n  copy.start @out %front, @in %x token 1\n" +
+                      reader + "  copy.wait @out %front, @in %x token 1\n  dealloc %a\n")),
+            withZ(other + reader + "  dealloc %a\n"));
+}
+
 TEST(DeadStores, KeepsOutputsPartsAndWhatAPredicateMayLeaveOut) {
   const std::string body = withZ(
       "  Neg @out %y, @in %x\n  %v = tensorview %y at 0 : f32[2]\n  %u = tensorview %x at 0 : f32[2]\n"
