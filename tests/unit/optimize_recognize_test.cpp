@@ -188,6 +188,14 @@ TEST_F(RecognizeTest, AttentionOfBert) {
   EXPECT_EQ(countOf(f, Op::Transpose), 4);
 }
 
+TEST_F(RecognizeTest, CausalAttentionOfGpt) {
+  const Value q = in({1, 2, 3, 4}), k = in({1, 2, 3, 4}), v = in({1, 2, 3, 4});
+  const Value scores = b.mul(b.matMul(q, b.transpose(k, {.perm = {0, 1, 3, 2}})), c(0.5));
+  const Value causal = b.constant(Tensor::of<int>(Type(ElemKind::Bool, {1, 1, 3, 3}), {1, 0, 0, 1, 1, 0, 1, 1, 1}));
+  const Value hidden = b.where(causal, scores, c(-3.4028234663852886e38));
+  EXPECT_THAT(optimized(b.matMul(b.softmax(hidden, {.axis = 3}), v)), ElementsAre("Attention"));
+}
+
 TEST_F(RecognizeTest, MeanOverSpaceStaysAReduction) {
   const Value x = in({1, 3, 4, 4});
   const Value y = b.div(b.reduced(b.reduced(x, "sum", {3}), "sum", {2}), c(16));
