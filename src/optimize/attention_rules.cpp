@@ -76,7 +76,7 @@ std::vector<Rule> attentionRules() {
       {.name = "attention",
        .doc =
            "softmax(scale * q * k^T + mask) * v is Attention. Relaxed: a query whose keys are all hidden gives zeros, "
-           "not NaN.",
+           "and numbers up to -1e9 in place of scores hide them whatever the other scores are.",
        .kinds = kReals,
        .pattern = op(Op::MatMul, {op(Op::Softmax, {maskedScores()}).once().as(5), any(2)}),
        .condition = isAttention,
