@@ -11,7 +11,6 @@ namespace {
 using namespace onnx_writer;  // NOLINT: the models are written in its words
 using ::testing::HasSubstr;
 using testing_support::floats;
-using testing_support::integers;
 using Doubles = std::vector<double>;
 
 // A model's outputs for inputs that are given by name; `frozen` counts the inputs that became part of the program.
@@ -73,7 +72,7 @@ TEST(ImportIf, ChoosesByTheGivenCondition) {
 TEST(ImportIf, AsksForAConditionThatIsNotGiven) { expectRefused(run(chooser(), {}, false), Code::DynamicShape, "'c'"); }
 
 // y = x + step for each step; collects y. Runs `trips` times, or while the sum of y stays below 10.
-onnx_writer::Graph counting(bool conditional, std::vector<int64_t> trips) {
+onnx_writer::Graph counting(bool conditional, const std::vector<int64_t>& trips) {
   onnx_writer::Graph body("body");
   body.input("i", kInt64, {}).input("go", kBool, {}).input("state", kInt64, {});
   body.node(onnx_writer::Node("Add", {"state", "i"}, {"next"}))
