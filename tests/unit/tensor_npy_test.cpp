@@ -51,6 +51,7 @@ protected:
 
 TEST_F(NpyTest, EveryKindAndShapeComesBackWithItsBits) {
   std::vector<Type> types;
+  types.reserve(kElemKinds + 4);
   for (int i = 0; i < kElemKinds; ++i) types.emplace_back(static_cast<ElemKind>(i), Shape{2, 3});
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 0, 3}, Shape{1, 1, 2, 1}})
     types.emplace_back(ElemKind::Float32, shape);
