@@ -88,7 +88,7 @@ void ModelOptions::add(CLI::App& command) {
   command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
   command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")->type_name("NAME");
   command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
-  command.add_flag("--verify-each", verifyEach, "Verify after every pass");
+  command.add_flag("--verify-each", verifyEach, "Verify after every pass, the round trip through text included");
   command.add_flag("--timing", timing, "Print the time of every pass to stderr");
   command
       .add_option("--memory-limit", memoryLimit,

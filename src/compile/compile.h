@@ -37,7 +37,7 @@ struct CompileOptions {
   std::set<std::string, std::less<>> disabled;         // passes and rules by name
   std::string startFrom;                               // phase; for text forms
   std::string stopAfter;                               // phase or pass
-  bool verifyEach = false;                             // verify after every pass, not only after every phase
+  bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
 };
 

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <unordered_map>
 
+#include "graph/equality.h"
+#include "graph/text.h"
 #include "graph/verifier.h"
 #include "inst/irgen.h"
 #include "inst/schedule.h"
+#include "inst/text.h"
 #include "inst/verifier.h"
 #include "lower/lower.h"
 #include "memory/plan.h"
@@ -141,8 +144,26 @@ std::vector<std::string> passNames() {
 
 bool PipelineState::enabled(std::string_view pass) const { return !stopped && !options.disabled.contains(pass); }
 
+// The text form reads back as what was printed.
+static Status checkRoundTrip(const Module& module) {
+  BlobStore blobs;
+  AGLOW_TRY(const std::unique_ptr<Module> again, parseModule(print(module, &blobs), blobs));
+  const std::string differs = difference(module, *again);
+  if (differs.empty()) return {};
+  return Error{.code = Code::BadVerify, .message = "the graph's text reads back as another graph: " + differs};
+}
+
+static Status checkRoundTrip(const Program& program) {
+  BlobStore blobs;
+  AGLOW_TRY(const Program again, parseProgram(print(program, &blobs), blobs));
+  if (again == program) return {};
+  return Error{.code = Code::BadVerify, .message = "the program's text reads back as another program"};
+}
+
 Status PipelineState::verifyNow(std::string_view after) const {
   Status status = result.program ? verify(*result.program) : verify(*result.module);
+  if (status.ok() && options.verifyEach)
+    status = result.program ? checkRoundTrip(*result.program) : checkRoundTrip(*result.module);
   if (status.ok()) return status;
   return Error(status.error()).at(fmt::format("after {}", after));
 }
