@@ -16,7 +16,9 @@ ca-certificates     | downloads over https
 python3             | small build and demo scripts
 cmake               | configures the build
 ninja-build         | runs the build
-clang-19            | compiler
+clang-19            | compiler, also of the kernel library
+llvm-19-dev         | code generation
+llvm-19             | links the kernel library
 lld-19              | linker
 libfmt-dev          | text formatting
 libprotozero-dev    | reads ONNX files

@@ -1,0 +1,39 @@
+# The CPU backend: LLVM, and the kernel library (src/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
+# serves every target, so it is compiled with the widest vectors as register types and carries no instruction set of its
+# own: generated code sets that when it clones a kernel.
+find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+find_program(KERNEL_CLANG NAMES clang++-19 REQUIRED)
+find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+
+set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx512dq -std=c++20 -O2 -emit-llvm -c
+    -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fno-math-errno
+    -ffp-contract=on -fno-builtin -fno-asynchronous-unwind-tables -Wall -Wextra -Wshadow -Werror -I${CMAKE_SOURCE_DIR}/src)
+
+file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/kernels/*.kernel.cpp)
+file(GLOB_RECURSE KERNEL_HEADERS CONFIGURE_DEPENDS src/kernels/*.h)
+set(KERNEL_FOLDER ${CMAKE_BINARY_DIR}/kernels)
+file(MAKE_DIRECTORY ${KERNEL_FOLDER})
+foreach(source ${KERNEL_SOURCES})
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src/kernels ${source})
+  string(REPLACE "/" "_" name ${name})
+  set(bitcode ${KERNEL_FOLDER}/${name}.bc)
+  add_custom_command(OUTPUT ${bitcode} COMMAND ${KERNEL_CLANG} ${KERNEL_FLAGS} -MD -MF ${bitcode}.d ${source} -o ${bitcode}
+                     DEPENDS ${source} DEPFILE ${bitcode}.d COMMENT "kernel ${name}" VERBATIM)
+  list(APPEND KERNEL_BITCODE ${bitcode})
+endforeach()
+set(KERNEL_LIBRARY ${KERNEL_FOLDER}/library.bc)
+add_custom_command(OUTPUT ${KERNEL_LIBRARY} COMMAND ${KERNEL_LINK} ${KERNEL_BITCODE} -o ${KERNEL_LIBRARY}
+                   DEPENDS ${KERNEL_BITCODE} COMMENT "kernel library" VERBATIM)
+
+# The bytes as an object, found by two symbols.
+set(KERNEL_EMBED ${KERNEL_FOLDER}/embed.cpp)
+file(WRITE ${KERNEL_EMBED}.new "__asm__(\".section .rodata\\n.balign 16\\n.globl aglow_kernel_library\\n.globl aglow_kernel_library_end\\n\"
+        \"aglow_kernel_library:\\n.incbin \\\"${KERNEL_LIBRARY}\\\"\\naglow_kernel_library_end:\\n.byte 0\\n.text\\n\");\n")
+file(COPY_FILE ${KERNEL_EMBED}.new ${KERNEL_EMBED} ONLY_IF_DIFFERENT)
+set_source_files_properties(${KERNEL_EMBED} PROPERTIES OBJECT_DEPENDS ${KERNEL_LIBRARY} GENERATED TRUE)
+target_sources(aglow_library PRIVATE ${KERNEL_EMBED})
+
+target_compile_definitions(aglow_library PUBLIC AGLOW_LLVM)
+target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(aglow_library PRIVATE LLVM-19)
+target_link_directories(aglow_library PUBLIC ${LLVM_LIBRARY_DIRS})

@@ -1,0 +1,85 @@
+// How an instruction is done by kernels of the CPU library: rows of a table, each with a condition and a plan. The first
+// row that applies wins, so faster and narrower ones stand before general ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "ops/attrs.h"
+#include "ops/op.h"
+#include "support/decision.h"
+#include "tensor/type.h"
+
+namespace aglow::cpu {
+
+// What kernels need to know of the machine they will run on.
+struct Machine {
+  int lanes = 4;       // f32 elements in a vector register
+  int registers = 16;  // vector registers
+  bool fma = false;
+  int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;  // bytes of data cache for one core
+};
+
+// A function that generated code hands to a kernel, behind its four parameters.
+struct FunctionParam {
+  enum class Kind : uint8_t { Epilogue, Load, Store };
+  enum class Domain : uint8_t { F32, F64, I64 };
+  Kind kind = Kind::Epilogue;
+  Domain domain = Domain::F32;  // Load, Store
+  int operand = 0;              // Load: number of the input; Store: number of the result
+};
+
+// One kernel over all its units. Steps of a plan run one after the other.
+struct KernelStep {
+  std::string kernel;  // without the prefix aglow_
+  std::vector<std::byte> descriptor;
+  int64_t units = 1;
+  std::vector<FunctionParam> functions = {};
+};
+
+struct KernelPlan {
+  std::vector<KernelStep> steps;
+  int64_t scratchBytes = 0;
+  // With an Epilogue in a step: the first result seen as four axes, whose product is its number of elements.
+  int64_t epilogueDims[4] = {0, 0, 0, 0};
+  double flops = 0;  // for reports; 0: not counted
+};
+
+// What an instruction is: its operator and the types of its operands, null where one is absent.
+struct Problem {
+  const Attrs& attrs;
+  std::span<const Type* const> in;
+  std::span<const Type* const> out;
+
+  const Type& inType(int i) const { return *in[static_cast<size_t>(i)]; }
+  const Type& outType(int i = 0) const { return *out[static_cast<size_t>(i)]; }
+  bool has(int i) const { return i < static_cast<int>(in.size()) && in[static_cast<size_t>(i)] != nullptr; }
+};
+
+struct KernelRow {
+  Op op;
+  std::string_view name;
+  Decision (*applies)(const Problem& problem, const Machine& machine);
+  KernelPlan (*plan)(const Problem& problem, const Machine& machine);
+};
+
+// The rows of each family, in <family>/cpu_rows.cpp.
+std::span<const KernelRow> gemmRows();
+std::span<const KernelRow> convRows();
+std::span<const KernelRow> genericRows();
+
+template <class Desc>
+std::vector<std::byte> descriptorBytes(const Desc& desc) {
+  static_assert(std::is_trivially_copyable_v<Desc> && std::has_unique_object_representations_v<Desc>,
+                "padding would make equal descriptors differ");
+  std::vector<std::byte> bytes(sizeof(Desc));
+  std::memcpy(bytes.data(), &desc, sizeof(Desc));
+  return bytes;
+}
+
+}  // namespace aglow::cpu
