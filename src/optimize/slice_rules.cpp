@@ -248,6 +248,33 @@ Values joinSlices(const Match& m, Builder& b) {
   return concatOf(m, b, operands);
 }
 
+// Whether a concatenation is only read by another one along the same axis, which takes its operands as its own.
+bool isPartOfConcat(const Node& node) {
+  if (node.op() != Op::Concat || node.predicate() || node.uses().size() != 1) return false;
+  const Node& user = *node.uses().front().user;
+  const bool rows = user.predicate() && user.predicate().rank() != 0;  // rules leave such nodes alone
+  return user.op() == Op::Concat && !rows && user.attrs() == node.attrs();
+}
+
+// The operands with those of nested concatenations in their place, at any depth. Doing all depths at once keeps a chain
+// that appends one operand after the other from being copied at each link.
+std::vector<Value> flattened(const Node& root) {
+  std::vector<Value> parts;
+  std::vector<Value> waiting = root.inputs();
+  std::reverse(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const Value v = waiting.back();
+    waiting.pop_back();
+    if (!isPartOfConcat(*v.node)) {
+      parts.push_back(v);
+      continue;
+    }
+    const std::vector<Value> inner = v.node->inputs();
+    waiting.insert(waiting.end(), inner.rbegin(), inner.rend());
+  }
+  return parts;
+}
+
 Values joinConstants(const Match& m, Builder& b) {
   std::vector<Value> operands;
   std::vector<Value> run;
@@ -291,17 +318,11 @@ std::vector<Rule> concatenations() {
       {.name = "concat-concat",
        .doc = "A concatenation of concatenations along the same axis is one.",
        .pattern = op(Op::Concat),
+       .condition = [](const Match& m) { return !isPartOfConcat(m.root()); },
        .build = [](const Match& m, Builder& b) -> Values {
-         std::vector<Value> operands;
-         bool nested = false;
-         for (const Value v : m.root().inputs()) {
-           const bool flat = v.node->op() != Op::Concat || v.node->predicate() || v.node->uses().size() != 1 ||
-                             v.node->attrs() != m.root().attrs();
-           const std::vector<Value> parts = flat ? std::vector{v} : v.node->inputs();
-           operands.insert(operands.end(), parts.begin(), parts.end());
-           nested |= !flat;
-         }
-         return nested ? Values{b.concat(operands, {.axis = m.root().attrs().integer("axis")})} : Values{};
+         const std::vector<Value> parts = flattened(m.root());
+         if (parts.size() == static_cast<size_t>(m.root().inputCount()) && parts == m.root().inputs()) return {};
+         return {b.concat(parts, {.axis = m.root().attrs().integer("axis")})};
        },
        .sample = [](Rng& rng, Builder& b) -> Value {
          const Value x = sampling::input(b, {2, rng.between(1, 3)}), y = sampling::input(b, {2, 2});

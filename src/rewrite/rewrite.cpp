@@ -87,10 +87,14 @@ private:
   // Erases a node, and the constants that only it used. Gives the other nodes it used.
   std::vector<Node*> eraseNode(Node* node) {
     std::vector<Node*> operands;
+    std::unordered_set<const Node*> seen;  // a search is quicker where there are few
+    const auto isNew = [&](const Node* operand) {
+      if (node->inputCount() > 8) return seen.insert(operand).second;
+      return std::find(operands.begin(), operands.end(), operand) == operands.end();
+    };
     for (int i = Use::kPredicate; i < node->inputCount(); ++i) {
       const Value operand = i == Use::kPredicate ? node->predicate() : node->input(i);
-      if (operand && std::find(operands.begin(), operands.end(), operand.node) == operands.end())
-        operands.push_back(operand.node);
+      if (operand && isNew(operand.node)) operands.push_back(operand.node);
     }
     function_.erase(node);
     for (Node*& operand : operands)
