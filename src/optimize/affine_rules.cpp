@@ -55,8 +55,7 @@ Value scaledFilter(Builder& b, const Node& conv, Op op, Value constant, bool out
 OpSet convolutions() { return opSet({Op::Conv, Op::ConvTranspose}); }
 
 bool isChannelwise(const Match& m, int constant) {
-  return mayChange(m.node(2).input(1)) && isAlong(m[constant].shape(), m.result().shape(), 1) &&
-         m.result().shape() == m[2].shape();
+  return mayChange(m[1]) && isAlong(m[constant].shape(), m.result().shape(), 1) && m.result().shape() == m[2].shape();
 }
 
 Values scaleConv(const Match& m, Builder& b) {
@@ -152,8 +151,7 @@ std::vector<Rule> convRules() {
        .pattern = op(convolutions(), {op(opSet({Op::Mul, Op::Div}), {any(0), constant(3)}).once().as(4), constant(1)}),
        .condition =
            [](const Match& m) {
-             return mayChange(m[1]) && m[0].shape() == m.root().input(0).shape() &&
-                    isAlong(m[3].shape(), m[0].shape(), 1);
+             return mayChange(m[1]) && m[0].shape() == m[4].shape() && isAlong(m[3].shape(), m[0].shape(), 1);
            },
        .build = [](const Match& m, Builder& b) -> Values {
          const Value filter = scaledFilter(b, m.root(), m.node(4).op(), m[3], false);

@@ -22,15 +22,16 @@ void collect(Value v, int depth, Product& product) {
   }
   const Node& node = *v.node;
   const bool deeper = depth < kDepth && readable(node) && product.factors.size() < kFactors;
+  const std::vector<Value> inputs = node.inputs();
   if (deeper && node.op() == Op::Mul) {
-    collect(node.input(0), depth + 1, product);
-    collect(node.input(1), depth + 1, product);
+    collect(inputs[0], depth + 1, product);
+    collect(inputs[1], depth + 1, product);
   } else if (deeper && node.op() == Op::Neg) {
     product.number = -product.number;
-    collect(node.input(0), depth + 1, product);
-  } else if (deeper && node.op() == Op::Div && splatValue(node.input(1))) {
-    product.number /= *splatValue(node.input(1));
-    collect(node.input(0), depth + 1, product);
+    collect(inputs[0], depth + 1, product);
+  } else if (deeper && node.op() == Op::Div && splatValue(inputs[1])) {
+    product.number /= *splatValue(inputs[1]);
+    collect(inputs[0], depth + 1, product);
   } else {
     product.factors.push_back(v);
   }
@@ -55,7 +56,8 @@ Cubic scaled(Cubic c, double factor) {
 std::optional<Cubic> expand(Value v, Value x, int depth);
 
 std::optional<Cubic> expandNode(const Node& node, Value x, int depth) {
-  const auto operand = [&](int i) { return expand(node.input(i), x, depth + 1); };
+  const std::vector<Value> inputs = node.inputs();
+  const auto operand = [&](size_t i) { return expand(inputs[i], x, depth + 1); };
   const auto sum = [&](double sign) -> std::optional<Cubic> {
     std::optional<Cubic> a = operand(0);
     const std::optional<Cubic> b = a ? operand(1) : std::nullopt;
@@ -77,12 +79,12 @@ std::optional<Cubic> expandNode(const Node& node, Value x, int depth) {
       return b ? times(*a, *b) : std::nullopt;
     }
     case Op::Div: {
-      const auto divisor = splatValue(node.input(1));
+      const auto divisor = splatValue(inputs[1]);
       const auto a = divisor && *divisor != 0 ? operand(0) : std::nullopt;
       return a ? std::optional(scaled(*a, 1 / *divisor)) : std::nullopt;
     }
     case Op::Pow: {
-      const auto exponent = splatValue(node.input(1));
+      const auto exponent = splatValue(inputs[1]);
       const auto a = exponent && (*exponent == 2 || *exponent == 3) ? operand(0) : std::nullopt;
       auto power = a ? times(*a, *a) : std::nullopt;
       return power && *exponent == 3 ? times(*power, *a) : power;
@@ -105,8 +107,8 @@ Value find(Value v, Op op, int depth) {
   const bool passable = node.op() == Op::Add || node.op() == Op::Sub || node.op() == Op::Mul || node.op() == Op::Neg ||
                         node.op() == Op::Div;
   if (!passable || depth >= 3 || !readable(node)) return {};
-  for (int i = 0; i < node.inputCount(); ++i)
-    if (const Value found = find(node.input(i), op, depth + 1)) return found;
+  for (const Value operand : node.inputs())
+    if (const Value found = find(operand, op, depth + 1)) return found;
   return {};
 }
 

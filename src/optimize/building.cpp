@@ -40,8 +40,9 @@ bool stretchesTo(const Shape& from, const Shape& to) {
 
 std::optional<Shape> commonShape(const Node& node, int slot, const Shape& shape) {
   Shape common;
+  const std::vector<Value> inputs = node.inputs();
   for (int i = 0; i < node.inputCount(); ++i) {
-    Result<Shape> next = broadcastShapes(common, i == slot ? shape : node.input(i).shape());
+    Result<Shape> next = broadcastShapes(common, i == slot ? shape : inputs[static_cast<size_t>(i)].shape());
     if (!next.ok()) return std::nullopt;
     common = *std::move(next);
   }

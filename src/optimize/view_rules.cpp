@@ -80,7 +80,7 @@ int redundantOperand(const Node& node) {
   for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
     const Value v = inputs[static_cast<size_t>(i)];
     if ((v.node->op() != Op::Expand && v.node->op() != Op::Reshape) || v.node->predicate()) continue;
-    const Value x = v.node->input(0);
+    const Value x = v.node->inputs().front();
     if (!stretchesTo(x.shape(), v.shape()) || x.type().elements() > v.type().elements()) continue;
     if (commonShape(node, i, x.shape()) == node.type().shape()) return i;
   }
