@@ -1,7 +1,7 @@
 # The CPU backend: LLVM, and the kernel library (src/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
 # serves every target, so it is compiled with the widest vectors as register types and carries no instruction set of its
 # own: generated code sets that when it clones a kernel.
-find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 find_program(KERNEL_CLANG NAMES clang++-19 REQUIRED)
 find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
 
