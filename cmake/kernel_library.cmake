@@ -1,9 +1,11 @@
 # The CPU backend: LLVM, and the kernel library (src/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
 # serves every target, so it is compiled with the widest vectors as register types and carries no instruction set of its
 # own: generated code sets that when it clones a kernel.
-find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
-find_program(KERNEL_CLANG NAMES clang++-19 REQUIRED)
-find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
+find_path(LLVM_INCLUDE_DIR llvm/IR/Module.h HINTS ${LLVM_ROOT}/include REQUIRED)
+find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
+find_program(KERNEL_CLANG NAMES clang++-19 HINTS ${LLVM_ROOT}/bin REQUIRED)
+find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_ROOT}/bin REQUIRED)
 
 set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx512dq -std=c++20 -O2 -emit-llvm -c
     -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fno-math-errno
@@ -34,6 +36,5 @@ set_source_files_properties(${KERNEL_EMBED} PROPERTIES OBJECT_DEPENDS ${KERNEL_L
 target_sources(aglow_library PRIVATE ${KERNEL_EMBED})
 
 target_compile_definitions(aglow_library PUBLIC AGLOW_LLVM)
-target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
-target_link_libraries(aglow_library PRIVATE LLVM-19)
-target_link_directories(aglow_library PUBLIC ${LLVM_LIBRARY_DIRS})
+target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
+target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
