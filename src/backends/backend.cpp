@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "support/quote.h"
 #include "support/sizes.h"
@@ -21,23 +22,61 @@ std::string listOf(std::span<const Binding> bindings) {
   return text.empty() ? "nothing" : text;
 }
 
-Status checkType(const Binding& binding, const Tensor& tensor) {
-  if (!tensor.empty() && tensor.type() == binding.type) return {};
-  return Error{.code = Code::BadBinding,
-               .message = fmt::format("expected {}, got {}", binding.type.text(),
-                                      tensor.empty() ? "nothing" : tensor.type().text()),
-               .where = fmt::format("input {}", quoted(binding.name))};
+Status checkType(const Binding& binding, const TensorRef& tensor, std::string_view what) {
+  const auto fault = [&](std::string message) {
+    return Error{.code = Code::BadBinding,
+                 .message = std::move(message),
+                 .where = fmt::format("{} {}", what, quoted(binding.name))};
+  };
+  const bool given = tensor.type != nullptr && (tensor.data != nullptr || tensor.type->bytes() == 0);
+  if (!given || *tensor.type != binding.type)
+    return fault(fmt::format("expected {}, got {}", binding.type.text(), given ? tensor.type->text() : "nothing"));
+  const auto unit = static_cast<uintptr_t>(std::max<int64_t>(elemBytes(binding.type.kind()), 1));
+  if (reinterpret_cast<uintptr_t>(tensor.data) % unit != 0)
+    return fault(fmt::format("its address is not a multiple of {}, the size of an element", unit));
+  return {};
+}
+
+std::vector<TensorRef> refsOf(std::span<const Tensor> tensors) {
+  std::vector<TensorRef> refs;
+  for (const Tensor& tensor : tensors) refs.push_back(tensor.empty() ? TensorRef{} : tensor.ref());
+  return refs;
 }
 
 }  // namespace
 
-Status checkBound(std::span<const Binding> bindings, std::span<const Tensor> tensors) {
+Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> tensors, std::string_view what) {
   if (bindings.size() != tensors.size())
     return Error{.code = Code::BadBinding,
-                 .message = fmt::format("expected {} inputs, got {}", bindings.size(), tensors.size()),
-                 .hint = "the program takes " + listOf(bindings)};
-  for (size_t i = 0; i < bindings.size(); ++i) AGLOW_OK(checkType(bindings[i], tensors[i]));
+                 .message = fmt::format("expected {} {}s, got {}", bindings.size(), what, tensors.size()),
+                 .hint = fmt::format("the program has {}", listOf(bindings))};
+  for (size_t i = 0; i < bindings.size(); ++i) AGLOW_OK(checkType(bindings[i], tensors[i], what));
   return {};
+}
+
+Status Executable::run(std::span<const TensorRef> in, std::span<const TensorRef> out, RunObserver* observer) {
+  AGLOW_OK(checkBound(inputs(), in, "input"));
+  AGLOW_OK(checkBound(outputs(), out, "output"));
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> to;
+  for (const TensorRef& tensor : in) from.push_back(tensor.data);
+  for (const TensorRef& tensor : out) to.push_back(tensor.data);
+  return execute(from, to, observer);
+}
+
+Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> in, RunObserver* observer) {
+  try {
+    std::vector<Tensor> results;
+    std::vector<TensorRef> out;
+    for (const Binding& binding : outputs()) {
+      Tensor& result = results.emplace_back(binding.type);
+      out.push_back({&binding.type, result.mutableData()});
+    }
+    AGLOW_OK(run(refsOf(in), out, observer));
+    return results;
+  } catch (const std::bad_alloc&) {
+    return Error{.code = Code::OutOfMemory, .message = "the outputs cannot be allocated"};
+  }
 }
 
 Result<std::vector<Tensor>> bindByName(std::span<const Binding> bindings, const std::map<std::string, Tensor>& named) {
@@ -55,7 +94,7 @@ Result<std::vector<Tensor>> bindByName(std::span<const Binding> bindings, const 
       return Error{
           .code = Code::MissingBinding,
           .message = fmt::format("input {} of type {} was not given", quoted(binding.name), binding.type.text())};
-    AGLOW_OK(checkType(binding, it->second));
+    AGLOW_OK(checkType(binding, it->second.empty() ? TensorRef{} : it->second.ref(), "input"));
     tensors.push_back(it->second);
   }
   return tensors;

@@ -19,6 +19,24 @@ struct Binding {
   Type type;
 };
 
+// Told when an instruction begins and ends, by its number in the program that was compiled. A backend that splits an
+// instruction over threads tells of each thread's part, and calls of different threads may come at the same time; of
+// each thread they come in pairs. Markers and skipped instructions need not be told of.
+class RunObserver {
+public:
+  virtual ~RunObserver() = default;
+  virtual void begin(size_t instr, int thread) = 0;
+  virtual void end(size_t instr, int thread) = 0;
+};
+
+// What an executable is and holds, for reports.
+struct ExecutableFacts {
+  std::string target;      // the machine it runs on: triple and processor
+  int threads = 1;         // at most, in one run
+  int64_t arenaBytes = 0;  // for intermediate results
+  int64_t weightsBytes = 0;
+};
+
 // A compiled program with its memory. One run at a time.
 class Executable {
 public:
@@ -27,13 +45,24 @@ public:
   // The program's placeholders, in order.
   virtual std::span<const Binding> inputs() const = 0;
   virtual std::span<const Binding> outputs() const = 0;
+  virtual ExecutableFacts facts() const = 0;
 
   // One tensor per input, in order, of its type; one tensor per output comes back.
-  virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, RunObserver* observer = nullptr);
+  // The same in the caller's memory: inputs are read and outputs written where they lie. Addresses are aligned to their
+  // elements; an output overlaps nothing else, unless it is the same placeholder as an input.
+  Status run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, RunObserver* observer = nullptr);
+
+protected:
+  // One address per binding, checked. A placeholder that is input and output has two, which may be the same; only that
+  // of the output is written.
+  virtual Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                         RunObserver* observer) = 0;
 };
 
 struct BackendOptions {
   int64_t memoryLimit = 0;  // bytes of arena, constants, inputs and outputs together; 0: none
+  int threads = 1;          // at most this many
 };
 
 class Backend {
@@ -50,8 +79,8 @@ public:
 // The tensors in the order of the bindings. A missing name is a MissingBinding error; an unknown one, or another type,
 // is BadBinding.
 Result<std::vector<Tensor>> bindByName(std::span<const Binding> bindings, const std::map<std::string, Tensor>& named);
-// Checks number and types of tensors that are in order already.
-Status checkBound(std::span<const Binding> bindings, std::span<const Tensor> tensors);
+// Checks number, types and alignment of tensors that are in order already; `what` they are is for messages.
+Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> tensors, std::string_view what);
 
 // Placeholders as bindings.
 std::vector<Binding> bindingsOf(const Program& program, std::span<const RegionId> placeholders);

@@ -100,6 +100,54 @@ TEST(Interpreter, ChangesNoInputThatIsAlsoAnOutput) {
   EXPECT_THAT(state.doubles(), ElementsAre(1, -2, 3, -4));
 }
 
+TEST(Interpreter, ReadsAndWritesTheCallersMemory) {
+  auto executable = InterpreterExecutable::create(placedProgram("Add @out %y, @in %x, @in %w"));
+  ASSERT_TRUE(executable.ok());
+  float x[4] = {1, 2, 3, 4}, y[5] = {};
+  uint8_t p[2] = {1, 1};
+  const Type rows(ElemKind::Bool, Shape{2});
+  const auto ref = [](const Type& type, void* data) { return TensorRef{&type, static_cast<std::byte*>(data)}; };
+  const std::vector<TensorRef> in = {ref(kRow, x), ref(rows, p)};
+  ASSERT_TRUE(executable->run(in, std::vector{ref(kRow, y)}).ok());
+  x[3] = 10;
+  ASSERT_TRUE(executable->run(in, std::vector{ref(kRow, y)}).ok());
+  EXPECT_THAT(y, ElementsAre(2, 4, 6, 14, 0));
+
+  const Status crooked = executable->run(in, std::vector{ref(kRow, reinterpret_cast<char*>(y) + 1)});
+  ASSERT_FALSE(crooked.ok());
+  EXPECT_THAT(crooked.error().text(), HasSubstr("output 'y': its address is not a multiple of 4"));
+  EXPECT_FALSE(executable->run(in, std::vector{TensorRef{}}).ok());
+  EXPECT_FALSE(executable->run(in, std::vector{ref(rows, y)}).ok());
+  EXPECT_FALSE(executable->run(in, std::vector<TensorRef>{}).ok());
+}
+
+TEST(Interpreter, ChangesAStateInPlace) {
+  auto program =
+      parseProgram("declare { %state = placeholder @inout f32[4] } program @f { Neg @inout %state, @in %state }");
+  ASSERT_TRUE(program.ok());
+  ASSERT_TRUE(placeArena(*program).ok());
+  auto executable = InterpreterExecutable::create(*std::move(program));
+  ASSERT_TRUE(executable.ok());
+  float state[4] = {1, 2, 3, 4};
+  const std::vector<TensorRef> refs = {{&kRow, reinterpret_cast<std::byte*>(state)}};
+  ASSERT_TRUE(executable->run(refs, refs).ok());
+  EXPECT_THAT(state, ElementsAre(-1, -2, -3, -4));
+}
+
+TEST(Interpreter, TellsOfEveryInstruction) {
+  struct Log : RunObserver {
+    void begin(size_t instr, int thread) override {
+      text += "+" + std::to_string(instr) + "@" + std::to_string(thread);
+    }
+    void end(size_t instr, int) override { text += "-" + std::to_string(instr); }
+    std::string text;
+  } log;
+  auto executable = InterpreterExecutable::create(placedProgram("copy @out %y, @in %w Relu @out %y, @in %x"));
+  ASSERT_TRUE(executable.ok());
+  ASSERT_TRUE(executable->run(std::vector{Tensor(kRow), Tensor(Type(ElemKind::Bool, Shape{2}))}, &log).ok());
+  EXPECT_EQ(log.text, "+0@0-0+1@0-1");
+}
+
 TEST(Interpreter, PoisonShowsStaleReads) {
   // The second buffer takes the place of the first; a skipped instruction leaves it as it is.
   const std::string_view body =

@@ -68,37 +68,44 @@ Result<InterpreterExecutable> InterpreterExecutable::create(Program program, con
   }
 }
 
-std::vector<Tensor> InterpreterExecutable::bind(std::span<const Tensor> inputs) {
-  std::vector<Tensor> results;
-  size_t next = 0;
+ExecutableFacts InterpreterExecutable::facts() const {
+  return {.target = "host", .threads = 1, .arenaBytes = program_.arenaBytes, .weightsBytes = program_.constantBytes()};
+}
+
+void InterpreterExecutable::bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
+  size_t in = 0, out = 0;
   for (size_t i = 0; i < program_.regions.size(); ++i) {
     const auto* placeholder = program_.regions[i].as<PlaceholderInit>();
     if (placeholder == nullptr) continue;
     if (!writes(placeholder->access)) {
-      bases_[i] = inputs[next++].ref().data;
+      bases_[i] = const_cast<std::byte*>(inputs[in++]);  // no instruction writes it
       continue;
     }
-    Tensor& result = results.emplace_back(program_.regions[i].type);
-    bases_[i] = result.mutableData();
-    if (reads(placeholder->access))
-      std::memcpy(bases_[i], inputs[next++].data(), static_cast<size_t>(result.bytes()));
+    bases_[i] = outputs[out++];
+    const auto bytes = static_cast<size_t>(program_.regions[i].type.bytes());
+    if (bytes == 0)
+      in += reads(placeholder->access) ? 1 : 0;
+    else if (reads(placeholder->access))
+      std::memmove(bases_[i], inputs[in++], bytes);
     else if (options_.poison)
-      std::memset(bases_[i], kPoison, static_cast<size_t>(result.bytes()));
+      std::memset(bases_[i], kPoison, bytes);
   }
-  return results;
 }
 
-Result<std::vector<Tensor>> InterpreterExecutable::run(std::span<const Tensor> inputs) {
-  AGLOW_OK(checkBound(inputs_, inputs));
+Status InterpreterExecutable::execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                                      RunObserver* observer) {
   try {
-    std::vector<Tensor> results = bind(inputs);
+    bind(inputs, outputs);
     if (options_.poison) std::memset(arena_.mutableData(), kPoison, static_cast<size_t>(arena_.bytes()));
-    for (const Instr& instr : program_.instrs) {
+    for (size_t i = 0; i < program_.instrs.size(); ++i) {
+      const Instr& instr = program_.instrs[i];
+      if (observer != nullptr) observer->begin(i, 0);
       Status status = execute(instr);
+      if (observer != nullptr) observer->end(i, 0);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
     }
-    return results;
+    return {};
   } catch (const std::bad_alloc&) {
     return outOfMemory(program_.declaredBytes());
   }

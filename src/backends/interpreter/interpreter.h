@@ -22,15 +22,19 @@ public:
 
   std::span<const Binding> inputs() const override { return inputs_; }
   std::span<const Binding> outputs() const override { return outputs_; }
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override;
+  ExecutableFacts facts() const override;
 
   const Program& program() const { return program_; }
+
+protected:
+  Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                 RunObserver* observer) override;
 
 private:
   InterpreterExecutable(Program program, const InterpreterOptions& options);
 
-  // Bytes of each declared region, and of each placeholder, for the run that begins; and what comes out of it.
-  std::vector<Tensor> bind(std::span<const Tensor> inputs);
+  // The bytes of each placeholder, for the run that begins.
+  void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
   Status execute(const Instr& instr);
   Status compute(const Instr& instr);
   bool skipped(const Instr& instr) const;
