@@ -1,0 +1,18 @@
+// Constant f32 operands in the order in which CPU kernels read them: panels of `panel` neighbouring columns (or output
+// channels), filled with zeros behind the last one.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace aglow::cpu {
+
+// [k, n] to [P, k, panel], P = ceil(n / panel).
+Tensor packMatrix(const Tensor& b, int64_t panel);
+
+// [O, C / group, kh, kw] to [P, kh, kw, C / group, panel], P = ceil(O / panel).
+Tensor packFilter(const Tensor& filter, int64_t panel);
+
+// [C, 1, kh, kw] to [ceil(C / lanes), kh, kw, lanes].
+Tensor packDepthwise(const Tensor& filter, int64_t lanes);
+
+}  // namespace aglow::cpu
