@@ -127,6 +127,7 @@ void addCompile(CLI::App& app, Action& chosen) {
       ->add_option("--emit", options->emit,
                    "What to write: graph and ir as text, dot and ir-dot as drawings (default: ir, or graph where "
                    "--stop-after ends before)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("WHAT,…");
   command->footer(

@@ -75,18 +75,30 @@ private:
 
 void ModelOptions::add(CLI::App& command) {
   command.add_option("model", model, "ONNX file, or a text form (.graph, .ir)")->required();
-  command.add_option("--shape", shapes, "Shape of an input: NAME=1x3x224x224")->type_name("NAME=DIMS");
-  command.add_option("--dim", dims, "Size of a symbolic dimension: batch=4")->type_name("NAME=N");
-  command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")->type_name("NAME=FILE");
+  command.add_option("--shape", shapes, "Shape of an input: NAME=1x3x224x224")
+      ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
+  command.add_option("--dim", dims, "Size of a symbolic dimension: batch=4")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
       ->capture_default_str();
-  command.add_option("--disable", disable, "Switch a pass or rule off")->type_name("NAME");
+  command.add_option("--disable", disable, "Switch a pass or rule off")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   std::vector<std::string_view> names;
   for (const Phase& phase : phases()) names.push_back(phase.name);
   command.add_option("--start-from", startFrom, fmt::format("Begin at this phase: {}", fmt::join(names, ", ")))
       ->type_name("PHASE");
   command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
-  command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")->type_name("NAME");
+  command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
   command.add_flag("--verify-each", verifyEach, "Verify after every pass, the round trip through text included");
   command.add_flag("--timing", timing, "Print the time of every pass to stderr");

@@ -188,7 +188,8 @@ void addRun(CLI::App& app, Action& chosen) {
   command
       ->add_option("--input,-i", options->inputs,
                    "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; an empty optional is @none")
-      ->type_name("NAME=FILE");
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   command
       ->add_option("--output-dir,-o", options->outputDir, "Where to write 0.npy, 1.npy, … (default: show the outputs)")
       ->type_name("DIR");
