@@ -26,6 +26,8 @@ std::string_view kindName(OpKind kind) {
       return "core";
     case OpKind::View:
       return "view";
+    case OpKind::Target:
+      return "target";
     case OpKind::Composite:
       break;
   }
@@ -42,13 +44,19 @@ std::string operands(const OpDef& op) {
   return out;
 }
 
+std::vector<std::string> names(OpKind kind) {
+  std::vector<std::string> names;
+  for (const OpDef* op : allOps())
+    if (op->kind == kind) names.emplace_back(op->name);
+  return names;
+}
+
 // What a backend implements: one loop over formulas, the core operators, and the memory instructions.
 std::vector<std::string> coreInstructions() {
-  std::vector<std::string> names = {std::string(kElementwise)};
-  for (const OpDef* op : allOps())
-    if (op->kind == OpKind::Core) names.emplace_back(op->name);
-  names.insert(names.end(), std::begin(kMemoryInstructions), std::end(kMemoryInstructions));
-  return names;
+  std::vector<std::string> all = names(OpKind::Core);
+  all.insert(all.begin(), std::string(kElementwise));
+  all.insert(all.end(), std::begin(kMemoryInstructions), std::end(kMemoryInstructions));
+  return all;
 }
 
 size_t countOf(OpKind kind) {
@@ -64,10 +72,15 @@ std::string coreText() {
       "{} core instructions carry {} ONNX operators.\n\nA backend implements:\n  {} (one loop; {} operators are "
       "formulas over {} scalar primitives)\n",
       core.size(), onnx.size(), kElementwise, countOf(OpKind::Elementwise), kScalars - 3);
-  for (const OpDef* op : allOps())
-    if (op->kind == OpKind::Core) out += fmt::format("  {}({})\n", op->name, operands(*op));
+  const auto list = [&](OpKind kind) {
+    for (const OpDef* op : allOps())
+      if (op->kind == kind) out += fmt::format("  {}({})\n", op->name, operands(*op));
+  };
+  list(OpKind::Core);
   out += "and for memory:\n";
   for (const std::string_view name : kMemoryInstructions) out += fmt::format("  {}\n", name);
+  out += "\nOnly a backend that asks for blocked channels also gets:\n";
+  list(OpKind::Target);
   out += fmt::format("\nONNX operators:\n  {}\n", fmt::join(onnx, " "));
   return out;
 }
@@ -89,6 +102,7 @@ std::string asJson(bool coreOnly) {
                          {"elementwise", countOf(OpKind::Elementwise)},
                          {"composite", countOf(OpKind::Composite)},
                          {"core_instructions", core},
+                         {"target_instructions", names(OpKind::Target)},
                          {"onnx_operators", onnx}};
   if (!coreOnly)
     for (const OpDef* op : allOps()) json["operators"].push_back(describe(*op));

@@ -35,6 +35,7 @@ std::string_view colour(const Node& node) {
     case OpKind::Elementwise:
       return "#cfe8cf";
     case OpKind::Core:
+    case OpKind::Target:
       return "#c6dcf4";
     case OpKind::View:
       return "#f4f4f4";

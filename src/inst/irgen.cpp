@@ -62,6 +62,7 @@ private:
       case OpKind::View:
         return emitView(node);
       case OpKind::Core:
+      case OpKind::Target:
       case OpKind::Elementwise:
         return emitCompute(node);
       case OpKind::Storage:

@@ -21,6 +21,22 @@ struct WindowRun {
 std::vector<WindowRun> windowRuns(const Window& window, const std::vector<int64_t>& input,
                                   const std::vector<int64_t>& result);
 
+// Adds to the results of one channel its input times the weight of each tap.
+template <class D>
+void addTaps(const std::vector<WindowRun>& runs, int64_t step, const D* weights, const D* __restrict input,
+             D* __restrict result) {
+  for (const WindowRun& run : runs) {
+    const D weight = weights[run.tap];
+    const D* x = input + run.from;
+    D* y = result + run.to;
+    if (step == 1) {
+      for (int64_t i = 0; i < run.count; ++i) y[i] += weight * x[i];
+    } else {
+      for (int64_t i = 0; i < run.count; ++i) y[i] += weight * x[i * step];
+    }
+  }
+}
+
 // How many taps of each result's window lie inside of the input or, with padding, of the padded input.
 std::vector<int64_t> tapCounts(const Window& window, const std::vector<int64_t>& input,
                                const std::vector<int64_t>& result, bool padding);

@@ -9,6 +9,7 @@
 #include "ops/records/index.h"
 #include "ops/records/linear.h"
 #include "ops/records/normalize.h"
+#include "ops/records/packed.h"
 #include "ops/records/quant.h"
 #include "ops/records/recurrent.h"
 #include "ops/records/reduce.h"
@@ -45,8 +46,9 @@ std::vector<const OpDef*> collect() {
 
 std::span<const OpDef* const> allOps() {
   using namespace records;
-  static const std::vector<const OpDef*> all = collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear,
-                                                       kIndex, kNormalize, kQuant, kAttention, kRecurrent, kResize>();
+  static const std::vector<const OpDef*> all =
+      collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear, kIndex, kNormalize, kQuant, kAttention,
+              kRecurrent, kResize, kPacked>();
   return all;
 }
 

@@ -42,6 +42,7 @@ enum class OpKind : uint8_t {
   Elementwise,  // core: a formula over broadcast operands
   Core,         // core: a reference kernel, which is the interpreter
   View,         // core: the same bytes under another shape, no instruction of its own
+  Target,       // made by the layout pass for backends with vector units, never imported; a reference kernel
   Composite,    // a lowering rule turns it into others
 };
 

@@ -21,8 +21,8 @@ struct Window {
   }
 };
 
-// Reads strides, pads and dilations. BadNode unless the lists fit the kernel, pads are not negative, everything else is
-// positive and nothing is so large that positions would not fit into 63 bits.
+// Reads strides, pads and dilations, as far as the operator has them. BadNode unless the lists fit the kernel, pads are
+// not negative, everything else is positive and nothing is so large that positions would not fit into 63 bits.
 Result<Window> windowOf(const Attrs& attrs, std::vector<int64_t> kernel);
 
 // The number of whole windows in x along each spatial axis (x is [batch, channel, spatial...]); BadNode when there is

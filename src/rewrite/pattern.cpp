@@ -71,7 +71,8 @@ OpSet opsOf(OpKind kind) {
 }
 
 OpSet allNodes() {
-  return opsOf(OpKind::Elementwise) | opsOf(OpKind::Core) | opsOf(OpKind::View) | opsOf(OpKind::Composite);
+  return opsOf(OpKind::Elementwise) | opsOf(OpKind::Core) | opsOf(OpKind::View) | opsOf(OpKind::Target) |
+         opsOf(OpKind::Composite);
 }
 
 }  // namespace pattern

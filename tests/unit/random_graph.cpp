@@ -63,6 +63,10 @@ const std::vector<Layout> kLayouts = {
     {"RNN", {"s b w", "d h w", "d h h", "d 2h", "b", "d b h"}},
     {"GRU", {"s b w", "d 3h w", "d 3h h", "d 6h", "b", "d b h"}},
     {"LSTM", {"s b w", "d 4h w", "d 4h h", "d 8h", "b", "d b h", "d b h", "d 3h"}},
+    {"PackedMatMul", {"m k", "p k 2c"}},
+    {"BlockedConv", {"n b h w c", "p k l i 2c"}},
+    {"WinogradConv", {"n b h w c", "q p i 2c"}},
+    {"DepthwiseConv", {"n b h w c", "b k l c"}},
 };
 
 // One try.
@@ -350,14 +354,16 @@ bool mendShape(std::string_view message, const OpDef& op, Draw& draw, const Rand
   return false;
 }
 
-// "expected 2 entries in 'pads', ..."
-bool mendLength(std::string_view message, Draw& draw, Candidate& c) {
+// "expected 2 entries in 'pads', ...", "expected 3 for 'lanes', ..."
+bool mendAttribute(std::string_view message, Draw& draw, Candidate& c) {
   constexpr int64_t kMost = 64;
   const std::optional<int64_t> count = numberAt(message);
   const int index = c.use.attrs.indexOf(quotedName(message));
   if (!count || *count < 0 || *count > kMost || index < 0) return false;
   const AttrDef& def = c.use.attrs.op().attrs[index];
-  if (def.kind != AttrKind::Ints && def.kind != AttrKind::Floats && def.kind != AttrKind::Word) return false;
+  if (def.kind == AttrKind::Int) c.use.attrs.setAt(index, *count);
+  if (def.kind != AttrKind::Ints && def.kind != AttrKind::Floats && def.kind != AttrKind::Word)
+    return def.kind == AttrKind::Int;
   c.use.attrs.setAt(index, draw.listOf(def, *count));
   return true;
 }
@@ -366,7 +372,7 @@ bool mend(std::string_view message, const OpDef& op, Draw& draw, const RandomOpt
   constexpr std::string_view kExpected = "expected ";
   if (!message.starts_with(kExpected)) return false;
   message.remove_prefix(kExpected.size());
-  return message.starts_with("shape [") ? mendShape(message, op, draw, options, c) : mendLength(message, draw, c);
+  return message.starts_with("shape [") ? mendShape(message, op, draw, options, c) : mendAttribute(message, draw, c);
 }
 
 Result<std::vector<Type>> inferred(const OpUse& use) {

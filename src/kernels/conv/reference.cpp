@@ -8,15 +8,6 @@ namespace aglow::reference {
 namespace {
 
 template <class D>
-void addScaled(D weight, const D* __restrict x, int64_t step, int64_t count, D* __restrict y) {
-  if (step == 1) {
-    for (int64_t i = 0; i < count; ++i) y[i] += weight * x[i];
-  } else {
-    for (int64_t i = 0; i < count; ++i) y[i] += weight * x[i * step];
-  }
-}
-
-template <class D>
 void convolve(const KernelCall& call, const Window& window) {
   const Shape& x = call.inType(0).shape();
   const Shape& filter = call.inType(1).shape();
@@ -44,12 +35,8 @@ void convolve(const KernelCall& call, const Window& window) {
       const int64_t firstChannel = out / (outChannels / group) * depth;
       widen(kind, call.inData(1), out * depth * taps, depth * taps, 1, weights.data());
       std::fill(plane.begin(), plane.end(), bias[static_cast<size_t>(out)]);
-      for (int64_t in = 0; in < depth; ++in) {
-        const D* channel = item.data() + (firstChannel + in) * inputSize;
-        const D* weight = weights.data() + in * taps;
-        for (const WindowRun& run : runs)
-          addScaled(weight[run.tap], channel + run.from, step, run.count, plane.data() + run.to);
-      }
+      for (int64_t in = 0; in < depth; ++in)
+        addTaps(runs, step, weights.data() + in * taps, item.data() + (firstChannel + in) * inputSize, plane.data());
       narrow(kind, plane.data(), resultSize, call.outData(), (n * outChannels + out) * resultSize);
     }
   }

@@ -1,0 +1,51 @@
+// Target operators: products and convolutions on blocked channels with packed weights, for backends with vectors of
+// `lanes` f32 elements. The layout pass makes them, with weights that are known when compiling; no model has them.
+//
+// Blocked channels: [batch, channel, height, width] becomes [batch, channel / lanes, height, width, lanes], the last
+// block filled up with lanes of any value, which nobody reads. Packed weights hold the result's channels in panels of
+// 2 * lanes, zero behind the last channel.
+#pragma once
+
+#include "ops/kind_sets.h"
+#include "ops/op_def.h"
+#include "ops/records/linear.h"
+#include "ops/type_rules.h"
+
+namespace aglow::records {
+
+inline constexpr KindSet kPackedKinds = kindSet(ElemKind::Float32);
+inline constexpr AttrDef kOutputs{.name = "outputs", .kind = AttrKind::Int, .doc = "channels of the result"};
+inline constexpr AttrDef kLanes{.name = "lanes", .kind = AttrKind::Int, .doc = "channels of a block"};
+
+inline constexpr OpDef kPacked[] = {
+    {.name = "PackedMatMul",
+     .doc = "Product of [..., m, k] by one matrix of n columns in panels, [n / panel, k, panel].",
+     .kind = OpKind::Target,
+     .in = {{"a", kPackedKinds}, {"b", kPackedKinds}},
+     .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of b"}},
+     .infer = infer::packedMatMul},
+    {.name = "BlockedConv",
+     .doc = "Convolution over two spatial axes, of blocked channels or of a planar image [batch, channel, height, "
+            "width], with a blocked result; filter [outputs / panel, kernel height, kernel width, in channel / group, "
+            "panel]. The channels of a group fill whole blocks, and its results whole panels.",
+     .kind = OpKind::Target,
+     .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
+     .attrs = {kStrides, kPads, kDilations, kGroup, kOutputs, kLanes},
+     .infer = infer::blockedConv},
+    {.name = "WinogradConv",
+     .doc = "Convolution of blocked channels with a 3x3 window in steps of 1, as products of transformed tiles of tile "
+            "x tile results; filter [(tile + 2)^2, outputs / panel, in channel, panel], transformed.",
+     .kind = OpKind::Target,
+     .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
+     .attrs = {{.name = "tile", .kind = AttrKind::Int, .number = 4, .doc = "2 or 4"}, kPads, kOutputs, kLanes},
+     .infer = infer::winogradConv},
+    {.name = "DepthwiseConv",
+     .doc = "Convolution of each of blocked channels with a window of its own; filter [channel / lanes, kernel height, "
+            "kernel width, lanes].",
+     .kind = OpKind::Target,
+     .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
+     .attrs = {kStrides, kPads, kDilations},
+     .infer = infer::depthwiseConv},
+};
+
+}  // namespace aglow::records

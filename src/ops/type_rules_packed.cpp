@@ -1,0 +1,129 @@
+// Type rules of the target operators on blocked channels and packed weights.
+#include <fmt/format.h>
+
+#include "ops/type_rules.h"
+#include "ops/type_rules_support.h"
+#include "ops/window.h"
+#include "support/sizes.h"
+
+namespace aglow::infer {
+
+namespace {
+
+int64_t quotientUp(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+Status checkRankIs(const InferContext& c, int operand, int rank) {
+  if (c.type(operand).rank() == rank) return {};
+  return badNode(
+      fmt::format("expected '{}' to have {} axes, got {}", c.op.in[operand].name, rank, c.type(operand).text()));
+}
+
+// Positive, and small enough that sums and products with extents fit.
+Status checkCount(const InferContext& c, std::string_view name) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const int64_t count = c.attrs.integer(name);
+  if (count >= 1 && count <= kMost) return {};
+  return badNode(fmt::format("expected '{}' from 1 to {}, got {}", name, kMost, count));
+}
+
+Status checkLanes(const InferContext& c) {
+  AGLOW_OK(checkCount(c, "lanes"));
+  const Type& x = c.type(0);
+  if (x.rank() != 5 || x.dim(4) == c.attrs.integer("lanes")) return {};
+  return badNode(fmt::format("expected {} for 'lanes' as in {}, got {}", x.dim(4), x.text(), c.attrs.integer("lanes")));
+}
+
+// So many channels in the blocks of x.
+Status checkBlocks(const InferContext& c, int64_t channels) {
+  const Type& x = c.type(0);
+  const int64_t blocks = quotientUp(channels, x.dim(4));
+  if (x.dim(1) == blocks) return {};
+  return badNode(fmt::format("expected {} blocks of {} channels in 'x' for filter {}, got {}", blocks, channels,
+                             c.type(1).text(), x.text()));
+}
+
+// x with blocks [batch, block, height, width] under a window, so many channels of the result in blocks of so many.
+Types windowed(const InferContext& c, const Window& window, int64_t outputs, int64_t lanes) {
+  const Type& x = c.type(0);
+  AGLOW_TRY(const std::vector<int64_t> extents, wholeWindows(window, x.shape()));
+  AGLOW_TRY(Shape shape, computedShape({x.dim(0), quotientUp(outputs, lanes), extents.at(0), extents.at(1), lanes}));
+  return std::vector{x.withShape(std::move(shape))};
+}
+
+}  // namespace
+
+Types packedMatMul(const InferContext& c) {
+  AGLOW_OK(checkRank(c, 0, 2));
+  AGLOW_OK(checkRankIs(c, 1, 3));
+  AGLOW_OK(checkCount(c, "n"));
+  const Type& a = c.type(0);
+  const int64_t n = c.attrs.integer("n");
+  const int64_t panel = c.type(1).dim(2);
+  if (panel < 1) return badNode(fmt::format("expected panels with columns, got {}", c.type(1).text()));
+  AGLOW_OK(checkShape(c, 1, Shape{quotientUp(n, panel), a.dim(a.rank() - 1), panel}));
+  std::vector<int64_t> dims = a.shape().dims();
+  dims.back() = n;
+  AGLOW_TRY(Shape shape, computedShape(std::move(dims)));
+  return std::vector{a.withShape(std::move(shape))};
+}
+
+Types blockedConv(const InferContext& c) {
+  const Type& x = c.type(0);
+  const Type& filter = c.type(1);
+  const bool planar = x.rank() == 4;
+  if (!planar) AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 5));
+  AGLOW_OK(checkLanes(c));
+  AGLOW_OK(checkCount(c, "outputs"));
+  AGLOW_OK(checkCount(c, "group"));
+  const int64_t lanes = c.attrs.integer("lanes");
+  const int64_t outputs = c.attrs.integer("outputs");
+  const int64_t group = c.attrs.integer("group");
+  const int64_t panel = 2 * lanes;
+  AGLOW_TRY(const Shape expected,
+            computedShape({quotientUp(outputs, panel), filter.dim(1), filter.dim(2), filter.dim(3), panel}));
+  AGLOW_OK(checkShape(c, 1, expected));
+  const auto channels = checkedMul(filter.dim(3), group);
+  if (!channels) return badNode(fmt::format("filter {} in {} groups reads too many channels", filter.text(), group));
+  if (planar && (group > 1 || x.dim(1) != *channels))
+    return badNode(fmt::format("expected {} channels in planar 'x' and one group for filter {}, got {} and {} groups",
+                               *channels, filter.text(), x.text(), group));
+  if (group > 1 && (outputs % group != 0 || outputs / group % panel != 0 || filter.dim(3) % lanes != 0))
+    return badNode(
+        fmt::format("expected groups of whole blocks of {} and whole panels of {}, got {} and {} in {} "
+                    "groups",
+                    lanes, panel, *channels, outputs, group));
+  if (!planar) AGLOW_OK(checkBlocks(c, *channels));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
+  return windowed(c, window, outputs, lanes);
+}
+
+Types winogradConv(const InferContext& c) {
+  AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  AGLOW_OK(checkLanes(c));
+  AGLOW_OK(checkCount(c, "outputs"));
+  const int64_t tile = c.attrs.integer("tile");
+  const int64_t lanes = c.attrs.integer("lanes");
+  const int64_t outputs = c.attrs.integer("outputs");
+  if (tile != 2 && tile != 4) return badNode(fmt::format("expected 'tile' to be 2 or 4, got {}", tile));
+  AGLOW_TRY(const Shape expected,
+            computedShape({(tile + 2) * (tile + 2), quotientUp(outputs, 2 * lanes), c.type(1).dim(2), 2 * lanes}));
+  AGLOW_OK(checkShape(c, 1, expected));
+  AGLOW_OK(checkBlocks(c, c.type(1).dim(2)));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {3, 3}));
+  return windowed(c, window, outputs, lanes);
+}
+
+Types depthwiseConv(const InferContext& c) {
+  AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  const Type& x = c.type(0);
+  const Type& filter = c.type(1);
+  if (x.dim(4) < 1) return badNode(fmt::format("expected blocks with channels, got {}", x.text()));
+  AGLOW_OK(checkShape(c, 1, Shape{x.dim(1), filter.dim(1), filter.dim(2), x.dim(4)}));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
+  return windowed(c, window, x.dim(1) * x.dim(4), x.dim(4));
+}
+
+}  // namespace aglow::infer
