@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "support/check.h"
-#include "tensor/float_format.h"
+#include "tensor/float_codec.h"
 
 namespace aglow {
 
