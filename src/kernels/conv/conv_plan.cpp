@@ -1,0 +1,56 @@
+// Plans of convolutions.
+#include "kernels/conv/conv_plan.h"
+
+#include <algorithm>
+
+#include "kernels/gemm/tile_plan.h"
+#include "support/sizes.h"
+
+namespace aglow::cpu {
+
+KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
+  const int64_t lanes = machine.lanes, panel = 2 * lanes, channels = s.channels / s.group;
+  const int64_t block = s.planar ? 1 : lanes, plane = s.height * s.width * block;
+  TileDesc d{};
+  d.x = {.operand = 1, .offset = 0};
+  d.w = {.operand = 2, .offset = 0};
+  d.partial = {.operand = 3, .offset = 0};
+  d.images[0] = d.images[1] = 1;
+  d.images[2] = s.images;
+  d.xImage[2] = ceilDiv(s.channels, block) * plane;
+  d.channels = channels;
+  d.block = block;
+  d.xBlock = plane;
+  d.xRow = s.width * block;
+  d.xColumn = block;
+  d.xGroup = ceilDiv(channels, block) * plane;
+  d.wPanel = s.kh * s.kw * channels * panel;
+  d.wRow = panel;
+  d.height = s.height;
+  d.width = s.width;
+  d.kh = s.kh, d.kw = s.kw, d.sy = s.sy, d.sx = s.sx, d.py = s.py, d.px = s.px, d.dy = s.dy, d.dx = s.dx;
+  d.outHeight = s.outHeight;
+  d.outWidth = s.outWidth;
+  d.panels = ceilDiv(s.outputs, panel);
+  d.panelsPerGroup = d.panels / s.group;
+  d.vectors = ceilDiv(s.outputs, lanes);
+  d.columns = d.vectors * lanes;
+  // Without a neighbourhood all positions of an image are one row.
+  const bool pointwise = s.kh == 1 && s.kw == 1 && s.sy == 1 && s.sx == 1 && s.py == 0 && s.px == 0 &&
+                         s.outHeight == s.height && s.outWidth == s.width;
+  if (pointwise) {
+    d.width = d.outWidth = s.height * s.width;
+    d.height = d.outHeight = 1;
+  }
+
+  KernelPlan plan;
+  plan.steps.push_back(planTiles(d, machine));
+  plan.scratchBytes = partialElements(d) * static_cast<int64_t>(sizeof(float));
+  const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) *
+               static_cast<double>(channels * s.kh * s.kw);
+  return plan;
+}
+
+}  // namespace aglow::cpu

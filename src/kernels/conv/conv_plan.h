@@ -1,0 +1,20 @@
+// Convolutions on maps with blocked channels, [N, ceil(C / lanes), H, W, lanes], as plans of CPU kernels.
+#pragma once
+
+#include "kernels/cpu/plan.h"
+
+namespace aglow::cpu {
+
+struct ConvShape {
+  int64_t images = 1;
+  int64_t channels = 1, height = 1, width = 1;  // of the input
+  int64_t outputs = 1, outHeight = 1, outWidth = 1;
+  int64_t kh = 1, kw = 1, sy = 1, sx = 1, py = 0, px = 0, dy = 1, dx = 1;
+  int64_t group = 1;
+  bool planar = false;  // the input is [N, C, H, W]
+};
+
+// The filter is packed as packFilter does.
+KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
+
+}  // namespace aglow::cpu

@@ -1,0 +1,50 @@
+// What the register-tile product computes: a convolution in the general sense, of which a product of matrices is the
+// one with a single tap. Plans fill the descriptor, kernels read it.
+#pragma once
+
+#include <stdint.h>
+
+namespace aglow::cpu {
+
+// Where an operand starts: the number of its address in p, and elements behind it.
+struct TilePlace {
+  int64_t operand;
+  int64_t offset;
+};
+
+// The input holds channel c of the position (y, x) of an image at
+//   c / block * xBlock + y * xRow + x * xColumn + c % block
+// and the filter's row for the tap (ky, kx) and that channel, panel by panel, at
+//   panel * wPanel + ((ky * kw + kx) * channels + c) * wRow.
+// All distances are in elements. A product of matrices has the rows of its left operand as columns of one row.
+struct TileDesc {
+  TilePlace x, w, partial;
+
+  // Images (or batches of matrices), as three axes with the distances of both operands.
+  int64_t images[3], xImage[3], wImage[3];
+
+  int64_t channels, block;  // input channels of a group; those that lie side by side
+  int64_t xBlock, xRow, xColumn, xGroup;
+  int64_t wPanel, wRow;
+  int64_t height, width;  // of the input
+  int64_t kh, kw, sy, sx, py, px, dy, dx;
+  int64_t outHeight, outWidth;
+  int64_t panels, panelsPerGroup;  // two vectors each
+  int64_t vectors;                 // of the result; the last panel may have one
+  int64_t columns;                 // of the result along the vectors: vectors * W, or less for matrices
+  int64_t matrix;                  // 1: the epilogue sees [1, image, row, column], 0: [image, vector, position, lane]
+
+  // A row of results is cut into `tiles` tiles; the first `tall` have as many columns as the kernel's name says, the
+  // others one less. At most `left` columns of a tile reach out of the input at its beginning, `right` at its end.
+  int64_t tiles, tall, left, right;
+
+  // A unit is a group of tiles by a group of panels, and has its own slice of the partial sums. All its tiles meet one
+  // panel before the next, and the sums over the channels are taken in passes of so many blocks.
+  int64_t tileGroups, panelGroups;
+  int64_t passBlocks;
+  int64_t unitPartials;  // elements of a slice
+  // Lines of the next panel that each tile asks for, out of those that go with a tap of a block of channels.
+  int64_t prefetch, prefetchable;
+};
+
+}  // namespace aglow::cpu

@@ -1,0 +1,119 @@
+// Runs plans of CPU kernels that are compiled into the test, with an epilogue that stores and counts.
+#pragma once
+
+#pragma clang diagnostic ignored "-Wpsabi"  // vectors are passed between functions of the same test only
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/abi.h"
+#include "kernels/cpu/plan.h"
+#include "support/rng.h"
+#include "support/sizes.h"
+#include "unit/kernels_harness.h"
+
+namespace aglow::cpu {
+
+template <int W>
+using TestKernel = int32_t(const void*, void* const*, int64_t, int64_t, Epilogue<W>*);
+using AnyKernel = void (*)();
+using KernelLookup = std::function<AnyKernel(const std::string&)>;
+
+// What the epilogue finds behind the operands and the scratch memory, as the last address.
+struct StoreTarget {
+  float* to;
+  int64_t dims[4];
+  std::vector<int> written;
+};
+
+inline constexpr int kTargetSlot = 7;
+
+template <int W>
+void storeAndCount(Lanes<float, W> value, void* const* p, int64_t c0, int64_t c1, int64_t c2, int64_t c3,
+                   int64_t count) {
+  auto& target = *static_cast<StoreTarget*>(p[kTargetSlot]);
+  const int64_t* dims = target.dims;
+  ASSERT_TRUE(c0 >= 0 && c0 < dims[0] && c1 >= 0 && c1 < dims[1] && c2 >= 0 && c2 < dims[2] && c3 >= 0 && count >= 1 &&
+              count <= W && c3 + count <= dims[3]);
+  const int64_t at = ((c0 * dims[1] + c1) * dims[2] + c2) * dims[3] + c3;
+  for (int64_t i = 0; i < count; ++i) {
+    target.to[at + i] = value[i];
+    ++target.written[static_cast<size_t>(at + i)];
+  }
+}
+
+// The first result, computed unit by unit in an order that depends on `order`; checks that every element is stored
+// exactly once.
+template <int W>
+std::vector<float> runPlan(const KernelPlan& plan, const KernelLookup& lookup, const std::vector<const float*>& inputs,
+                           int order) {
+  const int64_t* dims = plan.epilogueDims;
+  std::vector<float> result(static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]), 77.F);
+  std::vector<float> scratch(static_cast<size_t>(plan.scratchBytes) / sizeof(float), -1e30F);
+  StoreTarget target{result.data(), {dims[0], dims[1], dims[2], dims[3]}, std::vector<int>(result.size(), 0)};
+  void* p[kTargetSlot + 1] = {};
+  size_t slot = 0;
+  p[slot++] = result.data();
+  for (const float* input : inputs) p[slot++] = const_cast<float*>(input);
+  p[slot] = scratch.data();
+  p[kTargetSlot] = &target;
+  for (const KernelStep& step : plan.steps) {
+    const auto kernel = reinterpret_cast<TestKernel<W>*>(lookup(step.kernel));
+    EXPECT_NE(kernel, nullptr) << step.kernel;
+    if (kernel == nullptr) return result;
+    const auto run = [&](int64_t begin, int64_t end) {
+      EXPECT_EQ(kernel(step.descriptor.data(), p, begin, end, storeAndCount<W>), kDone);
+    };
+    if (order == 0) {
+      run(0, step.units);
+    } else {
+      for (int64_t end = step.units; end > 0; end -= std::min<int64_t>(end, order))
+        run(end - std::min<int64_t>(end, order), end);
+    }
+  }
+  EXPECT_TRUE(std::all_of(target.written.begin(), target.written.end(), [](int n) { return n == 1; }));
+  return result;
+}
+
+inline Tensor randomTensor(Rng& rng, Shape shape) {
+  std::vector<double> values(static_cast<size_t>(shape.elements()));
+  for (double& value : values) value = rng.real(-1, 1);
+  return f32(std::move(shape), values);
+}
+
+inline std::vector<float> floatsOf(const Tensor& tensor) {
+  const float* from = tensor.ref().as<const float>();
+  return {from, from + tensor.type().elements()};
+}
+
+// [N, C, H, W] to [N, ceil(C / lanes), H, W, lanes]; what fills up the last block must not matter.
+inline std::vector<float> toBlocked(const Tensor& x, int64_t lanes, float filling = 1e30F) {
+  const Shape& s = x.type().shape();
+  const int64_t blocks = ceilDiv(s[1], lanes), plane = s[2] * s[3];
+  std::vector<float> blocked(static_cast<size_t>(s[0] * blocks * plane * lanes), filling);
+  const float* from = x.ref().as<const float>();
+  for (int64_t n = 0; n < s[0]; ++n)
+    for (int64_t c = 0; c < s[1]; ++c)
+      for (int64_t i = 0; i < plane; ++i)
+        blocked[static_cast<size_t>(((n * blocks + c / lanes) * plane + i) * lanes + c % lanes)] =
+            from[(n * s[1] + c) * plane + i];
+  return blocked;
+}
+
+// The largest difference between a blocked result and what it should be; channels behind the last are not looked at.
+inline double blockedError(const std::vector<float>& got, const Tensor& want, int64_t lanes) {
+  const std::vector<float> mask = toBlocked(Tensor(want.type()), lanes), blocked = toBlocked(want, lanes);
+  EXPECT_EQ(got.size(), blocked.size());
+  double error = 0;
+  for (size_t i = 0; i < std::min(got.size(), blocked.size()); ++i)
+    if (mask[i] == 0) error = std::max(error, std::abs(static_cast<double>(got[i]) - blocked[i]));
+  return error;
+}
+
+}  // namespace aglow::cpu
