@@ -106,13 +106,14 @@ std::vector<Binding> bindingsOf(const Program& program, std::span<const RegionId
   return bindings;
 }
 
-Status checkMemory(const Program& program, const BackendOptions& options) {
-  const auto needed = checkedAdd(program.arenaBytes, program.declaredBytes());
+Status checkMemory(const Program& program, const BackendOptions& options, int64_t moreBytes) {
+  const int64_t inner = program.arenaBytes + moreBytes;
+  const auto needed = checkedAdd(inner, program.declaredBytes());
   if (options.memoryLimit <= 0 || (needed && *needed <= options.memoryLimit)) return {};
   return Error{.code = Code::TooLarge,
                .message = fmt::format("{} bytes are needed ({} for intermediate results, {} for constants, inputs and "
                                       "outputs), {} are allowed",
-                                      needed ? fmt::to_string(*needed) : "more than 2^63", program.arenaBytes,
+                                      needed ? fmt::to_string(*needed) : "more than 2^63", inner,
                                       program.declaredBytes(), options.memoryLimit)};
 }
 

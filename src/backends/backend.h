@@ -84,7 +84,8 @@ Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> 
 
 // Placeholders as bindings.
 std::vector<Binding> bindingsOf(const Program& program, std::span<const RegionId> placeholders);
-// TooLarge when the program's arena and declared regions need more than the limit allows.
-Status checkMemory(const Program& program, const BackendOptions& options);
+// TooLarge when the program's arena and declared regions, and what the backend needs besides, are more than the limit
+// allows.
+Status checkMemory(const Program& program, const BackendOptions& options, int64_t moreBytes = 0);
 
 }  // namespace aglow

@@ -32,6 +32,7 @@ std::string drawDot(const Program& program) {
       "  edge [fontname=\"Helvetica\", fontsize=9]\n";
   for (size_t i = 0; i < program.regions.size(); ++i) {
     const Region& region = program.regions[i];
+    if (region.as<Local>() != nullptr) continue;
     out += fmt::format("  r{} [shape=box, fillcolor=\"{}\", label=\"{}\"]\n", i, colour(region), label(region));
     if (const auto* view = region.as<ViewOf>())
       out += fmt::format("  r{} -> r{} [style=dashed, arrowhead=none, constraint=false]\n", view->base, i);
@@ -42,6 +43,7 @@ std::string drawDot(const Program& program) {
     if (instr.isMarker()) continue;
     std::string attrs = instr.kind == Instr::Kind::Compute ? escapeDot(printAttrs(instr.attrs)) : "";
     if (!attrs.empty()) attrs = "\\n" + attrs;
+    for (const Instr& step : instr.body) attrs += fmt::format("\\n{}", instrName(step));
     out += fmt::format("  i{} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", i, i, instrName(instr),
                        attrs);
     if (last < i) out += fmt::format("  i{} -> i{} [style=invis]\n", last, i);

@@ -35,8 +35,7 @@ public:
         const RegionId root = extents_[static_cast<size_t>(id)].root;
         if (lifetimes[static_cast<size_t>(root)].last == at) ending_.push_back(renumbered(root));
       });
-      for (Operand& operand : instr.operands) operand.region = renumbered(operand.region);
-      instr.predicate = renumbered(instr.predicate);
+      renumber(instr);
       old_.instrs.push_back(std::move(instr));
       std::sort(ending_.begin(), ending_.end());
       ending_.erase(std::unique(ending_.begin(), ending_.end()), ending_.end());
@@ -60,6 +59,18 @@ private:
   }
 
   RegionId renumbered(RegionId id) const { return id == kNoRegion ? kNoRegion : renumbered_[static_cast<size_t>(id)]; }
+
+  // The body's regions are operands, which have begun, and locals.
+  void renumber(Instr& instr) {
+    for (Instr& step : instr.body) {
+      forEachRegion(step, [&](RegionId id) {
+        if (renumbered(id) == kNoRegion) keep(id);
+      });
+      renumber(step);
+    }
+    for (Operand& operand : instr.operands) operand.region = renumbered(operand.region);
+    instr.predicate = renumbered(instr.predicate);
+  }
 
   RegionId keep(RegionId id) {
     regions_.push_back(std::move(old_[id]));

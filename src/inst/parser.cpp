@@ -77,6 +77,7 @@ private:
       program_.instrs.push_back({.kind = Instr::Kind::Dealloc, .operands = {{id, Access::Out}}});
       return {};
     }
+    if (lexer_.accept("fused")) return fused();
     Instr instr;
     const Token start = lexer_.peek();
     const OpDef* op = nullptr;
@@ -100,6 +101,30 @@ private:
       AGLOW_TRY(instr.token, lexer_.integer("the copy's token"));
     }
     AGLOW_OK(ending(instr));
+    program_.instrs.push_back(std::move(instr));
+    return {};
+  }
+
+  // fused @out %y, @in %x { %a = local f32[4] Exp @out %a, @in %x ... }; locals are names of the whole program.
+  Status fused() {
+    Instr instr{.kind = Instr::Kind::Fused};
+    AGLOW_TRY(instr.operands, operands());
+    AGLOW_OK(ending(instr));
+    AGLOW_OK(lexer_.expect("{"));
+    while (!lexer_.accept("}")) {
+      if (lexer_.peek().kind == Token::Kind::Local) {
+        AGLOW_TRY(std::string name, newName());
+        AGLOW_OK(lexer_.expect("local"));
+        AGLOW_TRY(Type type, parseType(lexer_));
+        define({.name = std::move(name), .type = std::move(type), .source = Local{}});
+        continue;
+      }
+      Instr& step = instr.body.emplace_back();
+      AGLOW_TRY(const OpDef* op, parseOp(lexer_));
+      AGLOW_TRY(step.operands, operands());
+      AGLOW_TRY(step.attrs, parseAttrs(lexer_, *op));
+      AGLOW_OK(ending(step));
+    }
     program_.instrs.push_back(std::move(instr));
     return {};
   }

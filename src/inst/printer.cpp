@@ -51,12 +51,37 @@ std::string print(const Program& program, const Instr& instr) {
   }
   if (instr.kind == Instr::Kind::Compute) {
     if (const std::string attrs = printAttrs(instr.attrs); !attrs.empty()) out += " " + attrs;
-  } else if (instr.kind != Instr::Kind::Copy) {
+  } else if (instr.kind == Instr::Kind::CopyStart || instr.kind == Instr::Kind::CopyWait) {
     out += fmt::format(" token {}", instr.token);
   }
   if (instr.predicate != kNoRegion) out += " if " + regionName(program, instr.predicate);
   return out;
 }
+
+namespace {
+
+// An instruction is named after its first operand's region unless it says otherwise.
+void printLine(std::string& out, const Program& program, const Instr& instr, std::string_view indent) {
+  fmt::format_to(std::back_inserter(out), "{}{}", indent, print(program, instr));
+  if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
+    out += " from " + printString(instr.origin);
+}
+
+void printBody(std::string& out, const Program& program, const Instr& fused) {
+  out += " {\n";
+  for (const Instr& instr : fused.body) {
+    for (const Operand& operand : instr.operands) {
+      if (operand.access != Access::Out || program[operand.region].as<Local>() == nullptr) continue;
+      fmt::format_to(std::back_inserter(out), "    {} = local {}\n", regionName(program, operand.region),
+                     program[operand.region].type.text());
+    }
+    printLine(out, program, instr, "    ");
+    out += "\n";
+  }
+  out += "  }";
+}
+
+}  // namespace
 
 std::string print(const Program& program, BlobStore* blobs) {
   std::string out = "declare {\n";
@@ -69,10 +94,8 @@ std::string print(const Program& program, BlobStore* blobs) {
   if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
   out += " {\n";
   for (const Instr& instr : program.instrs) {
-    out += "  " + print(program, instr);
-    // An instruction is named after its first operand's region unless it says otherwise.
-    if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
-      out += " from " + printString(instr.origin);
+    printLine(out, program, instr, "  ");
+    if (instr.kind == Instr::Kind::Fused) printBody(out, program, instr);
     out += "\n";
   }
   return out + "}\n";

@@ -11,24 +11,35 @@
 #include <unordered_map>
 
 #include "graph/syntax.h"
+#include "inst/fused.h"
 #include "support/sizes.h"
 
 namespace aglow {
 
-std::span<const Operand> Instr::results() const {
-  return std::span(operands).first(static_cast<size_t>(attrs.op().out.size()));
+namespace {
+
+size_t resultCount(const Instr& instr) {
+  if (instr.kind != Instr::Kind::Fused) return static_cast<size_t>(instr.attrs.op().out.size());
+  size_t count = 0;
+  const auto isResult = [](Access access) { return access == Access::Out || access == Access::InOut; };
+  while (count < instr.operands.size() && isResult(instr.operands[count].access)) ++count;
+  return count;
 }
+
+}  // namespace
+
+std::span<const Operand> Instr::results() const { return std::span(operands).first(resultCount(*this)); }
 
 std::span<const Operand> Instr::inputs() const {
   size_t end = operands.size();
   while (end > 0 && operands[end - 1].access == Access::Scratch) --end;
-  const auto results = static_cast<size_t>(attrs.op().out.size());
+  const size_t results = resultCount(*this);
   return std::span(operands).subspan(results, end - results);
 }
 
 std::string_view instrName(const Instr& instr) {
-  static constexpr std::array<std::string_view, 7> kNames = {"",     "alloc",      "dealloc",  "tensorview",
-                                                             "copy", "copy.start", "copy.wait"};
+  static constexpr std::array<std::string_view, 8> kNames = {"",     "alloc",      "dealloc",   "tensorview",
+                                                             "copy", "copy.start", "copy.wait", "fused"};
   return instr.kind == Instr::Kind::Compute ? instr.attrs.op().name : kNames[static_cast<size_t>(instr.kind)];
 }
 
@@ -111,11 +122,13 @@ int64_t Program::declaredBytes() const {
   return sumBytes(*this, [](const Region& region) { return region.declared(); });
 }
 
-bool mayOverwrite(const Program& program, const Instr& instr, size_t input) {
-  if (instr.kind != Instr::Kind::Compute || !instr.attrs.op().inPlace) return false;
-  const Type& result = program[instr.results()[0].region].type;
+bool mayOverwrite(const Program& program, const Instr& instr, size_t input, size_t result) {
+  if (instr.kind == Instr::Kind::Fused)
+    return mayOverwriteInBody(program, instr, instr.inputs()[input].region, instr.results()[result].region);
+  if (result != 0 || instr.kind != Instr::Kind::Compute || !instr.attrs.op().inPlace) return false;
+  const Type& type = program[instr.results()[0].region].type;
   const std::span<const Operand> inputs = instr.inputs();
-  const auto fits = [&](size_t i) { return inputs[i].region != kNoRegion && program[inputs[i].region].type == result; };
+  const auto fits = [&](size_t i) { return inputs[i].region != kNoRegion && program[inputs[i].region].type == type; };
   if (instr.attrs.op().kind == OpKind::Elementwise) return fits(input);
   for (size_t i = 0; i < input; ++i)
     if (fits(i)) return false;
@@ -161,6 +174,7 @@ private:
     if (const auto* w = x.as<XavierInit>())
       return w->fanIn == y.as<XavierInit>()->fanIn && w->seed == y.as<XavierInit>()->seed;
     if (const auto* m = x.as<Allocated>()) return m->offset == y.as<Allocated>()->offset;
+    if (x.as<Local>() != nullptr) return true;
     const auto *v = x.as<ViewOf>(), *w = y.as<ViewOf>();
     return corresponds(v->base, w->base) && v->offset == w->offset;
   }
@@ -180,7 +194,9 @@ private:
            std::equal(x.operands.begin(), x.operands.end(), y.operands.begin(), y.operands.end(),
                       [&](const Operand& p, const Operand& q) {
                         return p.access == q.access && corresponds(p.region, q.region);
-                      });
+                      }) &&
+           std::equal(x.body.begin(), x.body.end(), y.body.begin(), y.body.end(),
+                      [&](const Instr& p, const Instr& q) { return sameInstr(p, q); });
   }
 
   const Program& a_;

@@ -48,11 +48,13 @@ struct ViewOf {
   RegionId base = kNoRegion;
   int64_t offset = 0;
 };
+// A value inside of one fused instruction, which never lies in memory.
+struct Local {};
 
 struct Region {
   std::string name;
   Type type;
-  std::variant<ConstantInit, PlaceholderInit, SplatInit, XavierInit, Allocated, ViewOf> source;
+  std::variant<ConstantInit, PlaceholderInit, SplatInit, XavierInit, Allocated, ViewOf, Local> source;
 
   template <class T>
   const T* as() const {
@@ -62,7 +64,7 @@ struct Region {
   T* as() {
     return std::get_if<T>(&source);
   }
-  bool declared() const { return as<Allocated>() == nullptr && as<ViewOf>() == nullptr; }
+  bool declared() const { return !as<Allocated>() && !as<ViewOf>() && !as<Local>(); }
 };
 
 struct Operand {
@@ -79,6 +81,7 @@ struct Instr {
     Copy,        // destination, source
     CopyStart,   // destination, source; nobody may touch the one or write the other until the wait
     CopyWait,    // destination, source of the start with the same token
+    Fused,       // the body as one: what it writes outside, what it reads from there first, then scratch
   };
 
   Kind kind = Kind::Compute;
@@ -87,10 +90,11 @@ struct Instr {
   RegionId predicate = kNoRegion;  // where it is false the results may be anything
   int64_t token = 0;               // CopyStart, CopyWait
   std::string origin = {};         // the model's node it came from
+  std::vector<Instr> body = {};    // Fused: Compute instructions in order, under the predicate of the whole
 
   // Only marks where regions begin and end; does nothing when run.
   bool isMarker() const { return kind == Kind::Alloc || kind == Kind::Dealloc || kind == Kind::TensorView; }
-  // Compute: the operands that stand for results, and for the record's operands.
+  // Compute, Fused: the operands that stand for results, and those behind them that are no scratch.
   std::span<const Operand> results() const;
   std::span<const Operand> inputs() const;
 };
@@ -137,9 +141,10 @@ public:
   int64_t declaredBytes() const;
 };
 
-// Whether the record lets the first result be written over one of the inputs, as far as types tell: any of the
-// result's type for elementwise operators, the first such for others.
-bool mayOverwrite(const Program& program, const Instr& instr, size_t input);
+// Whether a result may be written over one of the inputs. Of a Compute instruction the first result may, if the record
+// says so and the types are equal: over any input for elementwise operators, over the first such for others. For a
+// fused instruction see mayOverwriteInBody.
+bool mayOverwrite(const Program& program, const Instr& instr, size_t input, size_t result = 0);
 
 // Same regions under the same names, same instructions, same placement; the regions' numbers do not matter.
 bool operator==(const Program& a, const Program& b);

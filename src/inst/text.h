@@ -12,7 +12,7 @@ namespace aglow {
 
 // Large constants go into the store; without one they are only named.
 std::string print(const Program& program, BlobStore* blobs = nullptr);
-// One instruction, without its origin: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
+// One instruction, without its origin and body: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
 std::string print(const Program& program, const Instr& instr);
 
 // BadText with line and column for what breaks the grammar; whether the program makes sense is the verifier's matter.

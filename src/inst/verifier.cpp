@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "inst/fused.h"
 #include "inst/text.h"
 #include "ops/all_ops.h"
 #include "support/quote.h"
@@ -94,6 +95,7 @@ private:
       return checkPlace(region, allocated->offset);
     } else if (const auto* view = region.as<ViewOf>()) {
       if (view->base < 0 || view->base >= id) return bad("a view stands behind its base");
+      if (at(view->base).as<Local>() != nullptr) return bad("a local has no bytes to be seen");
       const int64_t room = at(view->base).type.bytes();
       if (view->offset < 0 || view->offset > room || region.type.bytes() > room - view->offset)
         return bad(fmt::format("{} bytes from {} on do not lie inside the {} bytes of {}", region.type.bytes(),
@@ -116,15 +118,24 @@ private:
     return {};
   }
 
-  Status checkInstr(const Instr& instr) {
+  void checkKnown(const Instr& instr) const {
     const auto regionCount = static_cast<RegionId>(program_.regions.size());
     const auto known = [&](RegionId id) { return id >= kNoRegion && id < regionCount; };
     AGLOW_CHECK(known(instr.predicate) && std::all_of(instr.operands.begin(), instr.operands.end(),
                                                       [&](const Operand& o) { return known(o.region); }),
                 "an instruction names a region that does not exist");
+  }
+
+  Status checkInstr(const Instr& instr) {
+    checkKnown(instr);
+    AGLOW_OK(checkNoLocals(instr));
+    if (instr.kind != Instr::Kind::Fused && !instr.body.empty()) return bad("only fused instructions have a body");
     switch (instr.kind) {
       case Instr::Kind::Compute:
         AGLOW_OK(checkCompute(instr));
+        break;
+      case Instr::Kind::Fused:
+        AGLOW_OK(checkFused(instr));
         break;
       case Instr::Kind::Alloc:
         return begin(instr);
@@ -219,6 +230,71 @@ private:
       if (const Type& type = at(instr.operands[i].region).type; type != (*inferred)[i])
         return bad(fmt::format("result {} is {}, expected {}", i, type.text(), (*inferred)[i].text()));
     return checkOverlap(instr);
+  }
+
+  bool isLocal(RegionId id) const { return id != kNoRegion && at(id).as<Local>() != nullptr; }
+
+  Status checkNoLocals(const Instr& instr) const {
+    for (const Operand& operand : instr.operands)
+      if (isLocal(operand.region))
+        return bad(fmt::format("{} belongs to the body of an instruction", name(operand.region)));
+    if (isLocal(instr.predicate)) return bad(fmt::format("{} is no predicate, but a local", name(instr.predicate)));
+    return {};
+  }
+
+  // The body runs as one loop, touches what the operands say, and writes every region once.
+  Status checkFused(const Instr& instr) {
+    std::unordered_set<RegionId> written;
+    for (const Instr& step : instr.body) {
+      Status status = checkStep(step, written);
+      if (!status.ok()) return std::move(status).error().at(print(program_, step));
+    }
+    AGLOW_OK(formOf(program_, stepsOf(instr)));
+    const std::vector<Operand> operands = operandsOf(program_, instr.body);
+    if (!std::equal(operands.begin(), operands.end(), instr.operands.begin(), instr.operands.end(),
+                    [](const Operand& a, const Operand& b) { return a.region == b.region && a.access == b.access; })) {
+      Instr expected{.kind = Instr::Kind::Fused, .operands = operands};
+      return bad("the operands are not what the body touches: " + print(program_, expected));
+    }
+    if (instr.results().empty()) return bad("the body writes nothing outside");
+    for (const RegionId id : written)
+      if (isLocal(id)) state(id).life = Life::Dead;
+    return checkFusedOverlap(instr);
+  }
+
+  Status checkStep(const Instr& step, std::unordered_set<RegionId>& written) {
+    checkKnown(step);
+    if (step.kind != Instr::Kind::Compute || !step.body.empty()) return bad("a body has operators alone");
+    if (step.predicate != kNoRegion) return bad("the predicate belongs to the instruction as a whole");
+    AGLOW_OK(checkCompute(step));
+    for (const Operand& operand : step.operands)
+      if (operand.access == Access::In && isLocal(operand.region) && !written.contains(operand.region))
+        return bad(fmt::format("{} is read before it is written", name(operand.region)));
+    for (const Operand& operand : step.operands) {
+      if (operand.access == Access::In) continue;
+      if (!written.insert(operand.region).second) return bad(fmt::format("{} is written twice", name(operand.region)));
+      if (!isLocal(operand.region)) continue;
+      if (operand.access != Access::Out)
+        return bad(fmt::format("a local is @out or @in, not {}", name(operand.region)));
+      if (state(operand.region).life == Life::Dead)
+        return bad(fmt::format("{} belongs to another instruction", name(operand.region)));
+    }
+    return {};
+  }
+
+  Status checkFusedOverlap(const Instr& instr) const {
+    const std::span<const Operand> operands = instr.operands;
+    for (size_t i = 0; i < operands.size() && writes(operands[i].access); ++i) {
+      const RegionId mine = operands[i].region;
+      for (size_t j = 0; j < operands.size(); ++j)
+        if (i != j && extent(mine).overlaps(extent(operands[j].region)))
+          return bad(fmt::format("{} overlaps {}", name(mine), name(operands[j].region)));
+      if (operands[i].access == Access::InOut && !mayOverwriteInBody(program_, instr, mine, mine))
+        return bad(fmt::format("{} is written before the body is done with what it held", name(mine)));
+      if (instr.predicate != kNoRegion && extent(mine).overlaps(extent(instr.predicate)))
+        return bad(fmt::format("{} overlaps the predicate", name(mine)));
+    }
+    return {};
   }
 
   // What an instruction writes overlaps nothing else it touches, but an operand that it may overwrite in place.
@@ -319,7 +395,8 @@ private:
     if (!inFlight_.empty()) return bad(fmt::format("copy {} is never waited for", inFlight_.begin()->first));
     for (size_t i = 0; i < program_.regions.size(); ++i) {
       const auto id = static_cast<RegionId>(i);
-      if (state(id).life == Life::Unborn) return bad(fmt::format("{} is never allocated", name(id)));
+      if (state(id).life == Life::Unborn)
+        return bad(fmt::format("{} is never {}", name(id), isLocal(id) ? "written" : "allocated"));
       if (at(id).as<Allocated>() != nullptr && state(id).life == Life::Alive)
         return bad(fmt::format("{} has no dealloc", name(id)));
       const auto* placeholder = at(id).as<PlaceholderInit>();

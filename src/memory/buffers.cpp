@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "inst/fused.h"
 #include "support/sizes.h"
 
 namespace aglow {
@@ -16,6 +17,7 @@ namespace {
 // A question that would look at more touches is answered "touched": passes stay near linear.
 constexpr size_t kMostTouches = 4096;
 
+constexpr size_t kNoResult = std::numeric_limits<size_t>::max();
 constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -92,14 +94,23 @@ bool Buffers::Touches::any(int64_t begin, int64_t end, int32_t from, int32_t to)
   return false;
 }
 
-bool Buffers::overwritable(const Instr& instr, RegionId result, const Extent& bytes) const {
-  if (instr.results()[0].region != result) return false;
-  const std::span<const Operand> inputs = instr.inputs();
+bool Buffers::overwritable(const Instr& instr, size_t result, const Extent& bytes) const {
+  const std::span<const Operand> results = instr.results(), inputs = instr.inputs();
+  for (size_t i = 0; i < results.size(); ++i)
+    if (i != result && extent(results[i].region).overlaps(bytes)) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].region == kNoRegion || !extent(inputs[i].region).overlaps(bytes)) continue;
-    if (extent(inputs[i].region) != bytes || !mayOverwrite(program_, instr, i)) return false;
+    if (extent(inputs[i].region) != bytes || !mayOverwrite(program_, instr, i, result)) return false;
   }
   return instr.predicate == kNoRegion || !extent(instr.predicate).overlaps(bytes);
+}
+
+size_t Buffers::resultIn(const Instr& instr, const Extent& bytes) const {
+  if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return kNoResult;
+  const std::span<const Operand> results = instr.results();
+  for (size_t i = 0; i < results.size(); ++i)
+    if (extent(results[i].region) == bytes) return i;
+  return kNoResult;
 }
 
 bool Buffers::moveInto(int32_t at, RegionId target, RegionId source) {
@@ -113,7 +124,8 @@ bool Buffers::moveInto(int32_t at, RegionId target, RegionId source) {
     if (mine.writes.any(from.begin, from.end, at + 1, kEnd) ||
         other.writes.any(to.begin, to.end, at + 1, mine.life.last))
       return false;
-  } else if (mine.life.last > at || !overwritable(instr, target, from)) {
+  } else if (const size_t result = resultIn(instr, to);
+             mine.life.last > at || result == kNoResult || !overwritable(instr, result, from)) {
     return false;
   }
   // Until here the target's bytes are free, but the first instruction may read them while it writes over them.
@@ -122,9 +134,8 @@ bool Buffers::moveInto(int32_t at, RegionId target, RegionId source) {
     return false;
   if (other.reads.any(to.begin, to.end, first, first)) {
     const Instr& producer = program_.instrs[static_cast<size_t>(first)];
-    if (first == at || producer.kind != Instr::Kind::Compute) return false;
-    const RegionId result = producer.results()[0].region;
-    if (extent(result) != from || !overwritable(producer, result, to)) return false;
+    const size_t result = resultIn(producer, from);
+    if (first == at || result == kNoResult || !overwritable(producer, result, to)) return false;
   }
   return merge(from.root, to);
 }
@@ -164,6 +175,8 @@ bool Buffers::merge(RegionId from, const Extent& into) {
 }
 
 void Buffers::tidy(Instr& instr) {
+  for (Instr& step : instr.body) tidy(step);
+  if (instr.kind == Instr::Kind::Fused) instr.operands = operandsOf(program_, instr.body);
   if (instr.kind != Instr::Kind::Compute) return;
   for (size_t i = 0; i < instr.results().size(); ++i)
     for (const Operand& input : instr.inputs())
@@ -192,9 +205,13 @@ bool Buffers::commit() {
   std::erase_if(program_.instrs, [&](const Instr& instr) {
     return instr.kind == Instr::Kind::Copy && extent(instr.operands[0].region) == extent(instr.operands[1].region);
   });
-  for (Instr& instr : program_.instrs) {
+  const auto substituteRegions = [&](Instr& instr) {
     for (Operand& operand : instr.operands) operand.region = substituted(operand.region);
     instr.predicate = substituted(instr.predicate);
+  };
+  for (Instr& instr : program_.instrs) {
+    substituteRegions(instr);
+    for (Instr& step : instr.body) substituteRegions(step);
     tidy(instr);
   }
   for (size_t i = 0; i < substitute.size(); ++i) {

@@ -56,8 +56,10 @@ private:
   Root& root(RegionId id) { return roots_[static_cast<size_t>(id)]; }
   const Root& root(RegionId id) const { return roots_[static_cast<size_t>(id)]; }
   bool ownsAll(RegionId id) const;
-  // Whether an instruction may write its result over these bytes, as far as they are its operands.
-  bool overwritable(const Instr& instr, RegionId result, const Extent& bytes) const;
+  // Whether an instruction may write a result over these bytes, as far as they are its operands.
+  bool overwritable(const Instr& instr, size_t result, const Extent& bytes) const;
+  // The number of the result that lies there.
+  size_t resultIn(const Instr& instr, const Extent& bytes) const;
   bool merge(RegionId from, const Extent& into);
   void tidy(Instr& instr);
 

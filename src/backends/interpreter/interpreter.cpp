@@ -10,6 +10,7 @@
 
 #include "kernels/reference.h"
 #include "support/quote.h"
+#include "support/sizes.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -22,6 +23,8 @@ namespace aglow {
 namespace {
 
 constexpr int kPoison = 0xFF;
+// Below this, sums with the arena do not overflow.
+constexpr int64_t kMostLocalBytes = int64_t{1} << 56;
 
 Error outOfMemory(int64_t bytes) {
   return {.code = Code::OutOfMemory, .message = fmt::format("{} bytes cannot be allocated", bytes)};
@@ -37,19 +40,23 @@ bool InterpreterOptions::poisonByDefault() {
 #endif
 }
 
-InterpreterExecutable::InterpreterExecutable(Program program, const InterpreterOptions& options)
+InterpreterExecutable::InterpreterExecutable(Program program, const InterpreterOptions& options,
+                                             const LocalPlaces& places)
     : program_(std::move(program)),
       options_(options),
       inputs_(bindingsOf(program_, program_.inputs())),
       outputs_(bindingsOf(program_, program_.outputs())),
       extents_(program_.extents()),
       arena_(Type(ElemKind::UInt8, Shape{program_.arenaBytes})),
+      locals_(Type(ElemKind::UInt8, Shape{places.bytes})),
       owned_(program_.regions.size()),
       bases_(program_.regions.size()) {
   for (size_t i = 0; i < program_.regions.size(); ++i) {
     const Region& region = program_.regions[i];
     if (const auto* allocated = region.as<Allocated>()) {
       bases_[i] = arena_.mutableData() + allocated->offset;
+    } else if (region.as<Local>() != nullptr) {
+      bases_[i] = locals_.mutableData() + places.offsets[i];
     } else if (region.declared() && region.as<PlaceholderInit>() == nullptr) {
       owned_[i] = initialValue(region);
       bases_[i] = owned_[i].ref().data;
@@ -57,12 +64,31 @@ InterpreterExecutable::InterpreterExecutable(Program program, const InterpreterO
   }
 }
 
+// Locals of one instruction lie one behind the other; those of the next one take the same bytes.
+Result<InterpreterExecutable::LocalPlaces> InterpreterExecutable::placeLocals(const Program& program) {
+  LocalPlaces places{.offsets = std::vector<int64_t>(program.regions.size()), .bytes = 0};
+  for (const Instr& instr : program.instrs) {
+    int64_t next = 0;
+    for (const Instr& step : instr.body)
+      for (const Operand& result : step.results()) {
+        if (program[result.region].as<Local>() == nullptr) continue;
+        places.offsets[static_cast<size_t>(result.region)] = next;
+        next += alignUp(program[result.region].type.bytes(), Program::kAlignment);
+        if (next > kMostLocalBytes)
+          return Error{.code = Code::TooLarge, .message = "the values inside of an instruction need too much memory"};
+      }
+    places.bytes = std::max(places.bytes, next);
+  }
+  return places;
+}
+
 Result<InterpreterExecutable> InterpreterExecutable::create(Program program, const InterpreterOptions& options) {
   AGLOW_CHECK(program.placed(), "the interpreter runs placed programs");
-  AGLOW_OK(checkMemory(program, options));
-  const int64_t bytes = program.arenaBytes;
+  AGLOW_TRY(const LocalPlaces places, placeLocals(program));
+  AGLOW_OK(checkMemory(program, options, places.bytes));
+  const int64_t bytes = program.arenaBytes + places.bytes;
   try {
-    return InterpreterExecutable(std::move(program), options);
+    return InterpreterExecutable(std::move(program), options, places);
   } catch (const std::bad_alloc&) {
     return outOfMemory(bytes);
   }
@@ -145,9 +171,15 @@ Status InterpreterExecutable::execute(const Instr& instr) {
       }
       return {};
     case Instr::Kind::Compute:
-      break;
+      return skipped(instr) ? Status() : compute(instr);
+    case Instr::Kind::Fused:
+      if (!skipped(instr)) {
+        if (options_.poison) std::memset(locals_.mutableData(), kPoison, static_cast<size_t>(locals_.bytes()));
+        for (const Instr& step : instr.body) AGLOW_OK(compute(step));
+      }
+      return {};
   }
-  return skipped(instr) ? Status() : compute(instr);
+  return {};
 }
 
 Status InterpreterExecutable::compute(const Instr& instr) {

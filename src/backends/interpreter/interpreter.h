@@ -31,7 +31,14 @@ protected:
                  RunObserver* observer) override;
 
 private:
-  InterpreterExecutable(Program program, const InterpreterOptions& options);
+  // Values inside of fused instructions; the kernels need memory for them.
+  struct LocalPlaces {
+    std::vector<int64_t> offsets;  // by region
+    int64_t bytes = 0;
+  };
+  static Result<LocalPlaces> placeLocals(const Program& program);
+
+  InterpreterExecutable(Program program, const InterpreterOptions& options, const LocalPlaces& places);
 
   // The bytes of each placeholder, for the run that begins.
   void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
@@ -46,7 +53,7 @@ private:
   std::vector<Binding> inputs_;
   std::vector<Binding> outputs_;
   std::vector<Extent> extents_;
-  Tensor arena_;
+  Tensor arena_, locals_;
   std::vector<Tensor> owned_;        // by region: constants, and what the program keeps from run to run
   std::vector<std::byte*> bases_;    // by region: the bytes of those that own some
   std::vector<TensorRef> in_, out_;  // of the instruction that runs

@@ -1,0 +1,56 @@
+// Fused instructions: what their bodies are made of, and what follows from a body.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "inst/program.h"
+
+namespace aglow {
+
+// Whether every element of the result comes from the operands' elements at the same place, broadcast: elementwise
+// operators, Cast, Quantize, Dequantize and Splat.
+bool isDataParallel(const OpDef& op);
+
+// How many neighbouring elements a Reduce combines into each one, if that is how its operand lies in memory: axes
+// longer than 1 are reduced only behind those that are not. Otherwise, and for other operators, 0.
+int64_t reducedRow(const Program& program, const Instr& instr);
+
+// Instructions that are, or might become, a body.
+using Steps = std::span<const Instr* const>;
+std::vector<const Instr*> stepsOf(const Instr& fused);
+
+// How a body runs as one loop nest. Three forms:
+// - data-parallel: every instruction is, and all results have the loop's shape;
+// - with reductions: over rows of the loop's shape, which every Reduce combines to one value each; data-parallel
+//   instructions compute the whole shape, or one value a row (shapes with as many elements as there are rows);
+// - anchored: any instruction comes first, and data-parallel ones compute on from its first result, in its shape.
+struct BodyForm {
+  Shape shape;
+  int64_t row = 1;  // neighbouring elements in a row; 1 without reductions
+  bool anchored = false;
+
+  bool reduces() const { return row > 1; }
+};
+// Steps of no such form are refused with the reason (BadVerify).
+Result<BodyForm> formOf(const Program& program, Steps steps);
+
+// With reductions, the pass over a row in which each instruction runs: a reduction's result is there in the next one.
+// All 0 without.
+std::vector<int> stagesOf(const Program& program, Steps steps);
+
+// The operands of a fused instruction, as its body has them: what it writes, what it reads before it writes it, and
+// scratch, each in the order of first appearance and once.
+std::vector<Operand> operandsOf(const Program& program, std::span<const Instr> body);
+
+// The origins of a body as one name.
+std::string joinedOrigin(std::span<const Instr> body);
+
+// Whether a fused instruction may write one of its results over an input of the same type: whatever reads that input
+// does so element by element (or, in a reduction, row by row) and no later than the result is written. With reductions,
+// the result also has to be the body's last, because values of earlier stages may be computed again in later ones. If
+// both are one region, what is read behind the write is the result.
+bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId input, RegionId result);
+
+}  // namespace aglow
