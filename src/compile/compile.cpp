@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter/interpreter.h"
+#ifdef AGLOW_LLVM
+#include "backends/cpu/cpu.h"
+#endif
 #include "compile/evaluate.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
@@ -16,6 +19,9 @@ const std::vector<std::unique_ptr<Backend>>& backends() {
   static const auto all = [] {
     std::vector<std::unique_ptr<Backend>> list;
     list.push_back(std::make_unique<Interpreter>());
+#ifdef AGLOW_LLVM
+    list.push_back(std::make_unique<CpuBackend>());
+#endif
     return list;
   }();
   return all;

@@ -1,0 +1,132 @@
+// Compilation of a program into memory, and its execution.
+#include "backends/cpu/cpu.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+#include "codegen/llvm/generate.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/memory_map.h"
+#include "kernels/cpu/abi.h"
+#include "support/quote.h"
+#include "support/thread_pool.h"
+
+namespace aglow {
+
+namespace {
+
+using codegen::MemoryMap;
+
+constexpr const char* kEntry = "model";
+
+class CpuExecutable : public Executable {
+public:
+  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target, int threads)
+      : program_(std::move(program)),
+        memory_(std::move(memory)),
+        code_(std::move(code)),
+        target_(std::move(target)),
+        inputs_(bindingsOf(program_, program_.inputs())),
+        outputs_(bindingsOf(program_, program_.outputs())),
+        constants_(Type(ElemKind::UInt8, Shape{memory_.constantBytes()})),
+        arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
+        bases_(static_cast<size_t>(memory_.bases())),
+        pool_(threads) {
+    std::byte* constants = constants_.mutableData();
+    for (const RegionId id : memory_.constants()) {
+      const Tensor value = initialValue(program_[id]);
+      std::memcpy(constants + memory_[id].offset, value.data(), static_cast<size_t>(value.bytes()));
+      // The code has its own copy now.
+      program_[id].source = SplatInit{};
+    }
+    bases_[MemoryMap::kConstants] = constants;
+    bases_[MemoryMap::kActivations] = arena_.mutableData();
+    if (threads > 1) {
+      runTime_.parallelFor = [](void* pool, codegen::StepFunction* step, void* const* addresses, int64_t units) {
+        return static_cast<ThreadPool*>(pool)->run(
+            units, [=](int, int64_t begin, int64_t end) { return step(addresses, begin, end); });
+      };
+      runTime_.parallelContext = &pool_;
+    }
+  }
+
+  std::span<const Binding> inputs() const override { return inputs_; }
+  std::span<const Binding> outputs() const override { return outputs_; }
+  ExecutableFacts facts() const override {
+    return {.target = target_,
+            .threads = pool_.threads(),
+            .arenaBytes = memory_.activationBytes(),
+            .weightsBytes = memory_.constantBytes()};
+  }
+
+protected:
+  Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                 RunObserver* observer) override {
+    size_t nextInput = 0, nextOutput = 0;
+    for (size_t i = 0; i < memory_.placeholders().size(); ++i) {
+      const Region& region = program_[memory_.placeholders()[i]];
+      const Access access = region.as<PlaceholderInit>()->access;
+      std::byte*& base = bases_[MemoryMap::kFirstPlaceholder + i];
+      const std::byte* given = reads(access) ? inputs[nextInput++] : nullptr;
+      if (writes(access)) {
+        base = outputs[nextOutput++];
+        if (given != nullptr && given != base) std::memcpy(base, given, static_cast<size_t>(region.type.bytes()));
+      } else {
+        base = const_cast<std::byte*>(given);  // read only, as the program says
+      }
+    }
+    runTime_.observeContext = observer;
+    runTime_.observe =
+        observer == nullptr ? [](void*, int32_t, int32_t) {} : [](void* told, int32_t instr, int32_t after) {
+          auto* to = static_cast<RunObserver*>(told);
+          if (after == 0)
+            to->begin(static_cast<size_t>(instr), 0);
+          else
+            to->end(static_cast<size_t>(instr), 0);
+        };
+    const int32_t status = code_.entry()(bases_.data(), &runTime_);
+    if (status == 0) return {};
+    const Instr& instr = program_.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
+    return Error{.code = Code::RuntimeValue,
+                 .message = "an index lies outside of its axis",
+                 .where = fmt::format("node {} ({})", quoted(instr.origin), instrName(instr))};
+  }
+
+private:
+  Program program_;
+  MemoryMap memory_;
+  codegen::JitCode code_;
+  std::string target_;
+  std::vector<Binding> inputs_, outputs_;
+  Tensor constants_, arena_;
+  std::vector<std::byte*> bases_;
+  codegen::RunTime runTime_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+
+Decision CpuBackend::supports(const Node& node) const {
+  if (node.def().kind != OpKind::Composite) return Decision::yes();
+  return Decision::no(fmt::format("{} is composed of others", node.def().name));
+}
+
+Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const BackendOptions& options) const {
+  AGLOW_OK(checkMemory(program, options));
+  AGLOW_TRY(codegen::Target target, codegen::Target::create(options_));
+  MemoryMap memory(program);
+  const codegen::CodeOptions codeOptions{.name = kEntry, .threads = options.threads > 1, .observed = true};
+  const std::string object = codegen::generateCode(program, memory, target, codeOptions);
+  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(object, kEntry));
+  const std::string name = fmt::format("{} {}", target.triple(), target.cpu());
+  try {
+    return std::unique_ptr<Executable>(
+        std::make_unique<CpuExecutable>(std::move(program), std::move(memory), std::move(code), name, options.threads));
+  } catch (const std::bad_alloc&) {
+    return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
+  }
+}
+
+}  // namespace aglow

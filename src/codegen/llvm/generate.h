@@ -1,0 +1,25 @@
+// From a placed program to files of machine code, without a trace of LLVM in the interface.
+#pragma once
+
+#include <string>
+
+#include "codegen/llvm/target.h"
+#include "codegen/memory_map.h"
+#include "codegen/run_time.h"
+#include "inst/program.h"
+
+namespace aglow::codegen {
+
+struct CodeOptions {
+  std::string name = "model";  // of the function, behind which its parts are named
+  bool threads = false;        // steps go through RunTime::parallelFor
+  bool observed = false;       // RunTime::observe is told of each instruction
+};
+
+// The file defines `int32_t NAME(std::byte* const* bases, const RunTime*)`: one address per base of the memory map. It
+// gives 0, or the number of the instruction that failed, shifted by kStatusBits, with its status.
+enum class CodeFile { Object, Assembly, Llvm };
+std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+                         const CodeOptions& options, CodeFile file = CodeFile::Object);
+
+}  // namespace aglow::codegen

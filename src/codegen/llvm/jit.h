@@ -1,0 +1,31 @@
+// Machine code in the memory of this process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "codegen/run_time.h"
+#include "support/error.h"
+
+namespace aglow::codegen {
+
+class JitCode {
+public:
+  using Entry = int32_t(std::byte* const* bases, const RunTime* runTime);
+
+  // An object file made by emitObject for this machine, whose function `name` is the entry.
+  static Result<JitCode> load(const std::string& object, const std::string& name);
+  JitCode(JitCode&&) noexcept;
+  ~JitCode();
+
+  Entry* entry() const { return entry_; }
+
+private:
+  JitCode();
+  struct State;
+  std::unique_ptr<State> state_;
+  Entry* entry_ = nullptr;
+};
+
+}  // namespace aglow::codegen

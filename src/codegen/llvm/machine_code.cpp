@@ -1,0 +1,64 @@
+// LLVM's optimizer and its code generator.
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/llvm/module.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+std::string emitFile(llvm::Module& module, const Target& target, llvm::CodeGenFileType type) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool impossible = target.machine().addPassesToEmitFile(passes, stream, nullptr, type);
+  AGLOW_CHECK(!impossible, "LLVM cannot write this kind of file for " + target.triple());
+  passes.run(module);
+  return std::string(bytes.str());
+}
+
+}  // namespace
+
+void optimizeModule(llvm::Module& module, const Target& target) {
+  std::string fault;
+  llvm::raw_string_ostream text(fault);
+  AGLOW_CHECK(!llvm::verifyModule(module, &text), "the generated module is not valid: " + text.str());
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&target.machine());
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+                                            llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  const int level = target.options().optLevel;
+  const llvm::OptimizationLevel chosen = target.options().optSize ? llvm::OptimizationLevel::Os : levels[level];
+  llvm::ModulePassManager passes = chosen == llvm::OptimizationLevel::O0
+                                       ? builder.buildO0DefaultPipeline(chosen)
+                                       : builder.buildPerModuleDefaultPipeline(chosen);
+  passes.run(module, modules);
+}
+
+std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+                         const CodeOptions& options, CodeFile file) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::Module> module = emitModule(context, program, memory, target, options);
+  optimizeModule(*module, target);
+  if (file == CodeFile::Object) return emitFile(*module, target, llvm::CodeGenFileType::ObjectFile);
+  if (file == CodeFile::Assembly) return emitFile(*module, target, llvm::CodeGenFileType::AssemblyFile);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, nullptr);
+  return text;
+}
+
+}  // namespace aglow::codegen

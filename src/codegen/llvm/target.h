@@ -1,0 +1,52 @@
+// The machine that code is generated for: its triple, instruction set and caches.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/cpu/plan.h"
+#include "support/error.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace aglow::codegen {
+
+struct TargetOptions {
+  std::string triple = {};     // empty: this machine
+  std::string cpu = {};        // empty: this machine's, or the triple's generic one; "native": this machine's
+  std::string features = {};   // "+avx2,-avx512f" on top of the cpu's own
+  std::string codeModel = {};  // empty, small, medium or large
+  int optLevel = 3;
+  bool optSize = false;
+};
+
+class Target {
+public:
+  // BadOption where LLVM knows no such triple, cpu or feature.
+  static Result<Target> create(const TargetOptions& options);
+  Target(Target&&) noexcept;
+  ~Target();
+
+  const TargetOptions& options() const { return options_; }
+  llvm::TargetMachine& machine() const { return *machine_; }
+  // With the defaults filled in.
+  const std::string& triple() const { return triple_; }
+  const std::string& cpu() const { return cpu_; }
+  const std::string& features() const { return features_; }
+  const cpu::Machine& shape() const { return shape_; }
+  bool has(const std::string& feature) const;
+  bool isHost() const { return host_; }
+
+private:
+  Target();
+
+  TargetOptions options_;
+  std::string triple_, cpu_, features_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  cpu::Machine shape_;
+  bool host_ = false;
+};
+
+}  // namespace aglow::codegen

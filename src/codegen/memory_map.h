@@ -1,0 +1,42 @@
+// Where the regions of a placed program lie: behind one base address for constants, one for activations, and one for
+// each placeholder.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "inst/program.h"
+
+namespace aglow::codegen {
+
+struct Address {
+  int base = 0;
+  int64_t offset = 0;
+};
+
+class MemoryMap {
+public:
+  static constexpr int kConstants = 0;
+  static constexpr int kActivations = 1;
+  static constexpr int kFirstPlaceholder = 2;
+
+  explicit MemoryMap(const Program& program);
+
+  Address operator[](RegionId id) const { return addresses_[static_cast<size_t>(id)]; }
+  int bases() const { return kFirstPlaceholder + static_cast<int>(placeholders_.size()); }
+  // Declared regions behind the base of constants, in the order of their offsets.
+  const std::vector<RegionId>& constants() const { return constants_; }
+  const std::vector<RegionId>& placeholders() const { return placeholders_; }
+  int64_t constantBytes() const { return constantBytes_; }
+  int64_t activationBytes() const { return activationBytes_; }
+
+private:
+  std::vector<Address> addresses_;
+  std::vector<RegionId> constants_, placeholders_;
+  int64_t constantBytes_ = 0, activationBytes_ = 0;
+};
+
+// Rounded up to the alignment of regions.
+int64_t aligned(int64_t bytes);
+
+}  // namespace aglow::codegen

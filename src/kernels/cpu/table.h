@@ -1,0 +1,13 @@
+// The kernel table: which kernel of the CPU library does an instruction.
+#pragma once
+
+#include "kernels/cpu/plan.h"
+
+namespace aglow::cpu {
+
+// The first row that applies; none where the operator has no kernels.
+const KernelRow* findKernel(const Problem& problem, const Machine& machine);
+// Its plan; internal error where there is none.
+KernelPlan planKernel(const Problem& problem, const Machine& machine);
+
+}  // namespace aglow::cpu
