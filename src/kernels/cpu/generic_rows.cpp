@@ -1,0 +1,21 @@
+// The general kernels' rows: one for each operator, for everything that narrower kernels leave.
+#include "kernels/cpu/generic_plans.h"
+
+namespace aglow::cpu {
+
+namespace {
+
+Decision always(const Problem&, const Machine&) { return Decision::yes(); }
+
+constexpr KernelRow kRows[] = {
+    {Op::Transpose, "general", always, generic::transpose}, {Op::Slice, "general", always, generic::slice},
+    {Op::Concat, "general", always, generic::concat},       {Op::Pad, "general", always, generic::pad},
+    {Op::Reduce, "general", always, generic::reduce},       {Op::MatMul, "general", always, generic::matMul},
+    {Op::Conv, "general", always, generic::conv},
+};
+
+}  // namespace
+
+std::span<const KernelRow> genericRows() { return kRows; }
+
+}  // namespace aglow::cpu

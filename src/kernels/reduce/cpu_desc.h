@@ -1,0 +1,38 @@
+// Descriptors of reductions and scans.
+#pragma once
+
+#include "kernels/cpu/domain.h"
+#include "kernels/cpu/walk.h"
+
+namespace aglow::cpu {
+
+// Results side by side that one item computes.
+inline constexpr int kReduceCols = 64;
+
+// Each result combines `reduced` places, at each of which `run` neighbours. Results whose elements are neighbours are
+// computed side by side: the last axis of `kept` counts blocks of kReduceCols out of `cols`.
+struct ReduceDesc {
+  int64_t how;      // Combination
+  int64_t divisor;  // of means; -1 otherwise
+  int64_t flip;     // kSignBit where comparisons need it
+  int64_t withoutSign;
+  int64_t start;  // bits of the neutral value, a double or an int64
+  int64_t cols, run, places;
+  Items items;
+  Axes<1> kept;
+  Axes<1> reduced;
+};
+
+// Lines along an axis: `stride` of them side by side, `outer` times. An item is a block of kReduceCols neighbours.
+struct LinesDesc {
+  int64_t extent, stride, blocks;
+  Items items;
+};
+
+struct ScanDesc {
+  LinesDesc lines;
+  int64_t how;  // kSum or kProd
+  int64_t exclusive, reverse;
+};
+
+}  // namespace aglow::cpu

@@ -1,0 +1,213 @@
+// The general kernels of the CPU library against the reference kernels: random uses of every operator and kind, and
+// shapes that reach past blocks, tiles and vectors. Kernels are written for clang alone.
+#ifdef __clang__
+// Vectors wider than the machine's only pass between functions that are inlined.
+#pragma clang diagnostic ignored "-Wpsabi"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/conv/general.kernel.cpp"
+#include "kernels/gemm/matmul.kernel.cpp"
+#include "kernels/move/copy.kernel.cpp"
+#include "kernels/move/pad.kernel.cpp"
+#include "kernels/reduce/reduce.kernel.cpp"
+#include "kernels/reduce/reduce_f32.kernel.cpp"
+#include "random_graph.h"
+#include "unit/kernels_native.h"
+
+namespace aglow::cpu {
+namespace {
+
+using enum ElemKind;
+using Ints = std::vector<int64_t>;
+
+#define AGLOW_ENTRY(name) {#name, native(aglow_##name)}
+#define AGLOW_WIDTHS(name) AGLOW_ENTRY(name##_w4), AGLOW_ENTRY(name##_w8), AGLOW_ENTRY(name##_w16)
+#define AGLOW_DOMAINS(name) AGLOW_ENTRY(name##_f32), AGLOW_ENTRY(name##_f64), AGLOW_ENTRY(name##_i64)
+#define AGLOW_PRODUCTS(name) \
+  AGLOW_WIDTHS(name##_f32), AGLOW_WIDTHS(name##_f64), AGLOW_WIDTHS(name##_i32), AGLOW_WIDTHS(name##_i64)
+
+const NativeKernels& kernels() {
+  static const NativeKernels all{
+      AGLOW_ENTRY(copy),          AGLOW_ENTRY(pad),       AGLOW_DOMAINS(reduce),
+      AGLOW_WIDTHS(reduce_lanes), AGLOW_PRODUCTS(matmul), AGLOW_PRODUCTS(conv),
+  };
+  return all;
+}
+
+const KernelRow& rowOf(Op op) {
+  for (const KernelRow& row : genericRows())
+    if (row.op == op) return row;
+  throw std::logic_error("no row");
+}
+
+// How far a result may be away: some units in its last place, and what is lost where large terms cancel.
+double tolerance(ElemKind kind, double expected, bool products) {
+  if (kind == Float64) return 1e-13 * std::abs(expected) + 1e-12;
+  const double step = kind == Float32 ? 0x1p-20 : kind == Float16 ? 0x1p-10 : kind == BFloat16 ? 0x1p-7 : 0.5;
+  return step * std::abs(expected) + (products ? 1e-4 : 1e-5);
+}
+
+void expectClose(const Tensor& actual, const Tensor& expected, bool products) {
+  const ElemKind kind = expected.type().kind();
+  if (!isFloat(kind)) {
+    EXPECT_EQ(actual, expected) << expected.type().text();
+    return;
+  }
+  const std::vector<double> a = actual.doubles(), e = expected.doubles();
+  for (size_t i = 0; i < e.size(); ++i) {
+    const bool same = a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]));
+    ASSERT_TRUE(same || std::abs(a[i] - e[i]) <= tolerance(kind, e[i], products))
+        << expected.type().text() << " at " << i << ": " << a[i] << ", expected " << e[i];
+  }
+}
+
+// By the plan of every width of vectors, and by units dealt out in several ways, against the reference.
+void check(const Attrs& attrs, const std::vector<Tensor>& in) {
+  std::string what(attrs.op().name);
+  for (const Tensor& tensor : in) what += " " + (tensor.empty() ? "none" : tensor.type().text());
+  SCOPED_TRACE(what);
+  const Result<std::vector<Tensor>> expected = runOp(attrs, in);
+  std::vector<const Type*> types, results;
+  for (const Tensor& tensor : in) types.push_back(tensor.empty() ? nullptr : &tensor.type());
+  const Result<std::vector<Type>> out = inferTypes(attrs, types);
+  ASSERT_TRUE(out.ok());
+  for (const Type& type : *out) results.push_back(&type);
+  const Problem problem{attrs, types, results};
+  const KernelRow& row = rowOf(opOf(attrs.op()));
+  const bool products = row.op == Op::MatMul || row.op == Op::Conv;
+  for (const int lanes : {4, 8, 16}) {
+    const Machine machine{.lanes = lanes};
+    ASSERT_TRUE(row.applies(problem, machine));
+    const KernelPlan plan = row.plan(problem, machine);
+    const NativeRun whole = runPlan(kernels(), plan, problem, in, std::numeric_limits<int64_t>::max());
+    ASSERT_EQ(whole.status, expected.ok() ? kDone : kBadIndex);
+    if (!expected.ok()) continue;
+    for (size_t i = 0; i < whole.out.size(); ++i) expectClose(whole.out[i], (*expected)[i], products);
+    EXPECT_EQ(runPlan(kernels(), plan, problem, in, 1).out, whole.out);
+    EXPECT_EQ(runPlan(kernels(), plan, problem, in, 3).out, whole.out);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// So many random uses of an operator.
+void checkRandomUses(Op op, int count, uint64_t seed) {
+  Random random(seed);
+  for (int i = 0; i < count; ++i) {
+    const std::optional<OpUse> use = drawUse(random, opDef(op));
+    ASSERT_TRUE(use.has_value());
+    std::vector<Tensor> in;
+    for (const std::optional<Type>& type : use->in) in.push_back(type ? randomTensor(random, *type) : Tensor());
+    check(use->attrs, in);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+Tensor drawn(ElemKind kind, Shape shape, uint64_t seed = 1) {
+  Random random(seed);
+  return randomTensor(random, Type(kind, std::move(shape)));
+}
+
+class RandomUses : public testing::TestWithParam<Op> {};
+
+TEST_P(RandomUses, AgreeWithTheReference) { checkRandomUses(GetParam(), 100, 1); }
+
+INSTANTIATE_TEST_SUITE_P(GenericKernels, RandomUses,
+                         testing::Values(Op::Transpose, Op::Slice, Op::Concat, Op::Pad, Op::Reduce, Op::MatMul,
+                                         Op::Conv),
+                         [](const auto& info) { return std::string(opDef(info.param).name); });
+
+TEST(GenericTranspose, PassesTilesAndBlocks) {
+  for (const ElemKind kind : {Int8, Float16, Float32, Int64}) {
+    check(attrsOf("Transpose").set("perm", Ints{1, 0}), {drawn(kind, {131, 75})});
+    check(attrsOf("Transpose").set("perm", Ints{0, 3, 1, 2}), {drawn(kind, {2, 17, 5, 70})});
+    check(attrsOf("Transpose").set("perm", Ints{0, 2, 1, 3}), {drawn(kind, {2, 12, 34, 8})});
+    check(attrsOf("Transpose").set("perm", Ints{2, 1, 0}), {drawn(kind, {20, 3, 33})});
+  }
+}
+
+TEST(GenericTranspose, TakesAsManyAxesAsAShapeMayHave) {
+  Ints dims(64, 1), perm(64);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i % 5 == 0) dims[i] = 2;
+    perm[i] = 63 - static_cast<int64_t>(i);
+  }
+  check(attrsOf("Transpose").set("perm", perm), {drawn(Int16, Shape(dims))});
+  check(attrsOf("Reduce").set("kind", "sum").set("axes", Ints{0, 10, 20, 30, 31}), {drawn(Float32, Shape(dims))});
+}
+
+TEST(GenericMoves, TakeLongRows) {
+  check(attrsOf("Concat").set("axis", int64_t{0}), {drawn(Int8, {40000}), drawn(Int8, {3}), drawn(Int8, {70000})});
+  check(attrsOf("Concat").set("axis", int64_t{1}), {drawn(Int32, {300, 40}), drawn(Int32, {300, 1})});
+  check(attrsOf("Slice").set("starts", Ints{29999}).set("sizes", Ints{15000}).set("steps", Ints{-2}),
+        {drawn(Float32, {30000})});
+  check(attrsOf("Pad").set("before", Ints{20000}).set("after", Ints{3}), {drawn(Int16, {30000}), drawn(Int16, {})});
+  check(attrsOf("Pad").set("before", Ints{0, 1, 2, 0}).set("after", Ints{0, 2, 1, 0}),
+        {drawn(Float32, {2, 30, 40, 5}), drawn(Float32, {})});
+}
+
+TEST(GenericReduce, PassesBlocksInEveryDirection) {
+  for (const char* how : {"sum", "mean", "prod", "max", "min"})
+    for (const ElemKind kind : {Float32, Float64, Float16, Int32, UInt8, UInt64})
+      for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{0, 1, 2}})
+        check(attrsOf("Reduce").set("kind", how).set("axes", axes), {drawn(kind, {7, 21, 133})});
+}
+
+TEST(GenericReduce, KeepsLongSumsExact) {
+  const Tensor rows(f32({1, 1 << 17}, std::vector<double>(1 << 17, 0.1F)));
+  const double expected = 0.1F * (1 << 17);
+  for (const Shape& shape : {Shape{1, 1 << 17}, Shape{1 << 17, 1}, Shape{1 << 10, 1 << 7}}) {
+    const Tensor x = rows.retyped(Type(Float32, shape));
+    const Attrs attrs = attrsOf("Reduce").set("kind", "sum").set("axes", Ints{0});
+    check(attrs, {x});
+    check(Attrs(attrs).set("axes", Ints{0, 1}), {x});
+    EXPECT_NEAR(runOne(Attrs(attrs).set("axes", Ints{0, 1}), {x}).doubles()[0], expected, 1e-2);
+  }
+}
+
+TEST(GenericReduce, LetsNanWinAndKnowsNeutralValues) {
+  std::vector<double> values(150, 1);
+  values[77] = std::numeric_limits<double>::quiet_NaN();
+  for (const char* how : {"max", "min"})
+    for (const Shape& shape : {Shape{150}, Shape{3, 50}, Shape{50, 3}})
+      for (const ElemKind kind : {Float32, Float16})
+        check(attrsOf("Reduce").set("kind", how).set("axes", Ints{0}), {Tensor::of(Type(kind, shape), values)});
+  for (const char* how : {"sum", "mean", "prod", "max", "min"})
+    for (const ElemKind kind : {Float32, Float64, Float16, Float8E4M3FN, Int8, Int64, UInt64})
+      check(attrsOf("Reduce").set("kind", how).set("axes", Ints{0, 2}), {Tensor(Type(kind, {0, 2, 5}))});
+  check(attrsOf("Reduce").set("kind", "max").set("axes", Ints{0}), {ints(UInt64, {1, -1, 5})});
+  check(attrsOf("Reduce").set("kind", "min").set("axes", Ints{0}), {ints(UInt64, {-1, -7})});
+  check(attrsOf("Reduce").set("kind", "mean").set("axes", Ints{0}), {ints(UInt64, {-1, -7, 3})});
+}
+
+TEST(GenericMatMul, PassesBlocksOnBothSides) {
+  for (const ElemKind kind : {Float32, Float64, Float16, Int32, Int64, UInt8, Int4}) {
+    check(attrsOf("MatMul"), {drawn(kind, {70, 131}), drawn(kind, {131, 77}, 2)});
+    check(attrsOf("MatMul"), {drawn(kind, {3, 9, 20}), drawn(kind, {20, 1}, 2)});
+    check(attrsOf("MatMul"), {drawn(kind, {1, 90}), drawn(kind, {90, 130}, 2)});
+    check(attrsOf("MatMul"), {drawn(kind, {2, 1, 5, 6}), drawn(kind, {3, 6, 2}, 2)});
+  }
+  check(attrsOf("MatMul"), {drawn(Float32, {3, 0}), drawn(Float32, {0, 4})});
+}
+
+TEST(GenericConv, PassesBlocksOfChannelsAndPositions) {
+  const Attrs attrs = attrsOf("Conv").set("pads", Ints{1, 2, 1, 0});
+  for (const ElemKind kind : {Float32, Float64, BFloat16, Int32, Int64}) {
+    check(attrs, {drawn(kind, {2, 8, 11, 13}), drawn(kind, {67, 8, 3, 3}, 2), drawn(kind, {67}, 3)});
+    check(Attrs(attrs).set("group", int64_t{6}).set("strides", Ints{2, 3}),
+          {drawn(kind, {1, 6, 20, 19}), drawn(kind, {12, 1, 3, 2}, 2)});
+    check(Attrs(attrs).set("dilations", Ints{2, 3}), {drawn(kind, {1, 3, 9, 17}), drawn(kind, {4, 3, 3, 3}, 2)});
+  }
+  check(attrsOf("Conv"), {drawn(Float32, {1, 80, 7, 10}), drawn(Float32, {9, 80, 1, 1}, 2)});
+  check(attrsOf("Conv").set("strides", Ints{1, 2, 1}).set("pads", Ints{0, 1, 1, 1, 0, 1}),
+        {drawn(Float32, {1, 3, 4, 5, 6}), drawn(Float32, {5, 3, 2, 3, 2}, 2)});
+  check(attrsOf("Conv").set("pads", Ints{2, 2}), {f32({1, 1, 0}, {}), f32({1, 1, 1}, {3}), f32({1}, {7})});
+}
+
+}  // namespace
+}  // namespace aglow::cpu
+
+#endif
