@@ -16,6 +16,7 @@ using Action = std::function<ExitCode()>;
 // Each adds its subcommand and sets the action when it is chosen.
 void addCompile(CLI::App& app, Action& chosen);
 void addRun(CLI::App& app, Action& chosen);
+void addBench(CLI::App& app, Action& chosen);
 void addInspect(CLI::App& app, Action& chosen);
 void addOps(CLI::App& app, Action& chosen);
 void addExplain(CLI::App& app, Action& chosen);

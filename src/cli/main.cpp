@@ -34,6 +34,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow inspect model.onnx                       what the model takes, gives and uses
   aglow run model.onnx --input x=x.npy --output-dir out
   aglow compile model.onnx --dim batch=1 -o out --emit graph,ir
+  aglow bench model.onnx --threads 1 --profile   how fast it is, and what takes the time
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
 
@@ -48,6 +49,7 @@ ExitCode run(int argc, char** argv) {
   Action action;
   addRun(app, action);
   addCompile(app, action);
+  addBench(app, action);
   addInspect(app, action);
   addOps(app, action);
   addExplain(app, action);

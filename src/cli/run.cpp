@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "cli/cli.h"
-#include "cli/model_options.h"
+#include "cli/session.h"
 #include "tensor/npy.h"
 
 namespace aglow::cli {
@@ -13,35 +13,9 @@ namespace aglow::cli {
 namespace {
 
 struct RunOptions {
-  ModelOptions model;
-  std::vector<std::string> inputs;
+  SessionOptions session;
   std::string outputDir;
 };
-
-// Inputs of a text form are its placeholders.
-Result<std::map<std::string, Tensor>> readPlaceholders(const Interface& interface,
-                                                       const std::vector<std::string>& assignments) {
-  std::map<std::string, Tensor> tensors;
-  for (const std::string& text : assignments) {
-    AGLOW_TRY(const auto pair, splitAtEquals(text, "--input"));
-    const auto port = std::find_if(interface.inputs.begin(), interface.inputs.end(),
-                                   [&](const Port& p) { return p.name == pair.first; });
-    if (port == interface.inputs.end())
-      return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
-    AGLOW_TRY(Tensor tensor, readNpy(pair.second, port->type.kind()));
-    // A file holds no scales; those are the program's.
-    if (tensor.type().shape() == port->type.shape()) tensor = tensor.retyped(port->type);
-    tensors[pair.first] = std::move(tensor);
-  }
-  return tensors;
-}
-
-// The placeholders' values, by name, from what was given for the model's inputs.
-void collect(const Port& port, const onnx::GivenInput& given, std::map<std::string, Tensor>& tensors) {
-  if (port.kind == Port::Kind::Tensor) tensors[port.placeholder] = given.tensors.front();
-  for (size_t i = 0; i < port.items.size(); ++i)
-    if (port.items[i].kind == Port::Kind::Tensor) tensors[port.items[i].placeholder] = given.tensors[i];
-}
 
 // Writes the outputs under their positions. What was written is taken back when a later one fails.
 class OutputWriter {
@@ -118,63 +92,24 @@ Status show(const Interface& interface, const std::map<std::string, Tensor>& res
 
 Diagnosed<Unit> execute(const RunOptions& run) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  auto options = run.model.parse();
-  if (!options.ok()) return failed(options);
-  auto limit = run.model.memoryLimitBytes();
-  if (!limit.ok()) return failed(limit);
-  auto file = openModel(run.model.model);
-  if (!file.ok()) return failed(file);
-  if (file->onnx) {
-    // Here every value is known, so --value says no more than --input.
-    std::vector<std::string> assignments = run.inputs;
-    assignments.insert(assignments.end(), run.model.values.begin(), run.model.values.end());
-    auto given = readInputs(file->onnx->graph, assignments, "--input");
-    if (!given.ok()) return failed(given);
-    auto values = readInputs(file->onnx->graph, run.model.values, "--value");
-    if (!values.ok()) return failed(values);
-    options->given = *std::move(given);
-    options->given.merge(*values);
-  }
-
-  auto compiled = compile(*file, *options);
-  if (!compiled.ok()) return compiled.diagnostics();
-  if (run.model.timing) std::cerr << timingTable(*compiled);
-  if (!options->stopAfter.empty()) return Unit{};
-
-  std::map<std::string, Tensor> bound;
-  if (file->onnx) {
-    for (const Port& port : compiled->interface.inputs) {
-      const auto given = options->given.find(port.name);
-      if (given == options->given.end())
-        return Error{.code = Code::MissingBinding,
-                     .message = fmt::format("input '{}' ({}) was not given", port.name, port.type.text()),
-                     .where = {},
-                     .hint = fmt::format("--input '{}=FILE.npy'", port.name)};
-      collect(port, given->second, bound);
-    }
-  } else {
-    auto tensors = readPlaceholders(compiled->interface, run.inputs);
-    if (!tensors.ok()) return failed(tensors);
-    bound = *std::move(tensors);
-  }
-
-  const Interface interface = compiled->interface;
-  auto executable = load(*std::move(compiled), *options, {.memoryLimit = *limit});
-  if (!executable.ok()) return failed(executable);
+  auto session = openSession(run.session, true);
+  if (!session.ok()) return session.diagnostics();
+  Executable* executable = session->executable.get();
+  if (executable == nullptr) return Unit{};
   // Inputs that the program does not read (dead, or folded away) need no place in it.
   std::map<std::string, Tensor> used;
-  for (const Binding& binding : (*executable)->inputs())
-    if (const auto it = bound.find(binding.name); it != bound.end()) used.insert(*it);
-  auto inputs = bindByName((*executable)->inputs(), used);
+  for (const Binding& binding : executable->inputs())
+    if (const auto it = session->given.find(binding.name); it != session->given.end()) used.insert(*it);
+  auto inputs = bindByName(executable->inputs(), used);
   if (!inputs.ok()) return failed(inputs);
-  auto outputs = (*executable)->run(*inputs);
-  if (!outputs.ok()) return Diagnostics(outputs.error()).at(run.model.model);
+  auto outputs = executable->run(*inputs);
+  if (!outputs.ok()) return Diagnostics(outputs.error()).at(run.session.model.model);
 
   std::map<std::string, Tensor> results;
-  const auto bindings = (*executable)->outputs();
+  const auto bindings = executable->outputs();
   for (size_t i = 0; i < bindings.size(); ++i) results[bindings[i].name] = (*outputs)[i];
-  const Status written =
-      run.outputDir.empty() ? show(interface, results) : OutputWriter(results).write(run.outputDir, interface);
+  const Status written = run.outputDir.empty() ? show(session->interface, results)
+                                               : OutputWriter(results).write(run.outputDir, session->interface);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
 }
@@ -184,12 +119,7 @@ Diagnosed<Unit> execute(const RunOptions& run) {
 void addRun(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Compile a model in memory and run it");
-  options->model.add(*command);
-  command
-      ->add_option("--input,-i", options->inputs,
-                   "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; an empty optional is @none")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
+  options->session.add(*command);
   command
       ->add_option("--output-dir,-o", options->outputDir, "Where to write 0.npy, 1.npy, … (default: show the outputs)")
       ->type_name("DIR");

@@ -1,9 +1,30 @@
 #include "support/machine.h"
 
+#include <sched.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <thread>
 
 namespace aglow {
 
 int64_t machineMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
+
+int machineThreads() {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof(usable), &usable) == 0) return std::max(CPU_COUNT(&usable), 1);
+  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+}
+
+// The counter of getrusage would go on from the process that started this one.
+int64_t peakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word)
+    if (int64_t kib = 0; word == "VmHWM:" && status >> kib) return kib * 1024;
+  return 0;
+}
 
 }  // namespace aglow

@@ -7,5 +7,16 @@ namespace aglow {
 
 // Bytes of main memory.
 int64_t machineMemory();
+// Processors that this process may use.
+int machineThreads();
+// The most bytes of main memory that this process has held so far.
+int64_t peakResidentBytes();
+
+// What the processor can do at most, by a short measurement (about a tenth of a second) on so many threads.
+struct MachinePeak {
+  double flops = 0;           // f32 operations per second, in multiply-adds on the widest vectors
+  double bytesPerSecond = 0;  // read from main memory
+};
+MachinePeak measurePeak(int threads);
 
 }  // namespace aglow

@@ -1,0 +1,195 @@
+// aglow bench: compiles a model, runs it again and again, and says how long it takes and what it needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "cli/cli.h"
+#include "cli/profile.h"
+#include "cli/session.h"
+#include "compile/text_files.h"
+#include "support/rng.h"
+
+namespace aglow::cli {
+
+namespace {
+
+struct BenchOptions {
+  SessionOptions session;
+  int runs = 0;  // 0: as many as fit into the time
+  double seconds = 2;
+  bool json = false, profile = false;
+  std::string trace;
+};
+
+constexpr int kFewestRuns = 3;
+constexpr int kProfiledRuns = 10;
+
+// Always the same. Integers are 0 or 1: indices of any table, masks, and kinds of tokens at once.
+Tensor randomTensor(const Type& type, Rng& rng) {
+  const auto count = static_cast<size_t>(type.elements());
+  if (isFloat(type.kind())) {
+    std::vector<double> values(count);
+    for (double& value : values) value = rng.real(-1, 1);
+    return Tensor::fromDoubles(type, values);
+  }
+  std::vector<int64_t> values(count);
+  for (int64_t& value : values) value = rng.between(0, 1);
+  return Tensor::fromInts(type, values);
+}
+
+// The executable with its inputs and outputs in place: a run allocates nothing here.
+class Runner {
+public:
+  explicit Runner(Session& session) : executable_(*session.executable) {
+    Rng rng(1);
+    for (const Binding& binding : executable_.inputs()) {
+      const auto given = session.given.find(binding.name);
+      inputs_.push_back(given != session.given.end() ? given->second : randomTensor(binding.type, rng));
+    }
+    for (const Binding& binding : executable_.outputs()) outputs_.emplace_back(binding.type);
+    for (const Tensor& tensor : inputs_) in_.push_back(tensor.ref());
+    for (Tensor& tensor : outputs_) out_.push_back(tensor.ref());
+  }
+
+  Result<double> seconds(RunObserver* observer = nullptr) {
+    const auto start = std::chrono::steady_clock::now();
+    AGLOW_OK(executable_.run(in_, out_, observer));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+private:
+  Executable& executable_;
+  std::vector<Tensor> inputs_, outputs_;
+  std::vector<TensorRef> in_, out_;
+};
+
+// So many runs, or as many as fit into the time.
+Result<std::vector<double>> measure(Runner& runner, int runs, int fewest, double seconds) {
+  std::vector<double> times;
+  double sum = 0;
+  const auto enough = [&] {
+    return runs > 0 ? std::ssize(times) >= runs : std::ssize(times) >= fewest && sum >= seconds;
+  };
+  while (!enough()) {
+    AGLOW_TRY(const double time, runner.seconds());
+    times.push_back(time);
+    sum += time;
+  }
+  return times;
+}
+
+struct Statistics {
+  double median = 0, best = 0, p90 = 0, mean = 0;
+};
+
+Statistics statisticsOf(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const size_t n = times.size();
+  return {.median = (times[(n - 1) / 2] + times[n / 2]) / 2,
+          .best = times.front(),
+          .p90 = times[(n * 9 + 9) / 10 - 1],  // nine tenths are no slower
+          .mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n)};
+}
+
+nlohmann::ordered_json report(const BenchOptions& bench, const Session& session, const std::vector<double>& times) {
+  const ExecutableFacts facts = session.executable->facts();
+  const Statistics s = statisticsOf(times);
+  return {{"median_ms", s.median * 1e3},
+          {"best_ms", s.best * 1e3},
+          {"p90_ms", s.p90 * 1e3},
+          {"mean_ms", s.mean * 1e3},
+          {"runs", times.size()},
+          {"load_s", session.loadSeconds},
+          {"compile_s", session.compileSeconds},
+          {"peak_rss_mb", static_cast<double>(peakResidentBytes()) * 1e-6},
+          {"arena_bytes", facts.arenaBytes},
+          {"weights_bytes", facts.weightsBytes},
+          {"threads", facts.threads},
+          {"backend", bench.session.model.backend},
+          {"target", facts.target}};
+}
+
+std::string text(const nlohmann::ordered_json& report) {
+  std::string out;
+  for (const auto& [key, value] : report.items())
+    out += fmt::format("{:<14} {}\n", key,
+                       value.is_number_float() ? fmt::format("{:.4f}", value.get<double>())
+                       : value.is_string()     ? value.get<std::string>()
+                                               : value.dump());
+  return out;
+}
+
+Diagnosed<Unit> execute(const BenchOptions& bench) {
+  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
+  if (!bench.session.model.stopAfter.empty())
+    return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
+  std::optional<Profile> profile;
+  auto session = openSession(bench.session, false, [&](const Program& program) {
+    if (bench.profile || !bench.trace.empty()) profile.emplace(program);
+  });
+  if (!session.ok()) return session.diagnostics();
+  Runner runner(*session);
+  const auto warm = measure(runner, (bench.runs + 9) / 10, 1, bench.seconds / 10);
+  if (!warm.ok()) return failed(warm);
+  const auto times = measure(runner, bench.runs, kFewestRuns, bench.seconds);
+  if (!times.ok()) return failed(times);
+  nlohmann::ordered_json result = report(bench, *session, *times);
+
+  std::string table;
+  if (profile) {
+    const int threads = session->executable->facts().threads;
+    for (int i = 0; i < std::min<int>(kProfiledRuns, static_cast<int>(times->size())); ++i) {
+      profile->startRun(threads);
+      const auto time = runner.seconds(&*profile);
+      if (!time.ok()) return failed(time);
+      profile->finishRun();
+    }
+    if (!bench.trace.empty())
+      if (const Status written = writeTextFile(bench.trace, profile->trace()); !written.ok())
+        return Diagnostics(written.error());
+    if (bench.profile) {
+      const MachinePeak peak = measurePeak(threads);
+      if (bench.json) result["profile"] = profile->json(peak);
+      table = "\n" + profile->table(peak);
+    }
+  }
+  const Status printed = printOut(
+      bench.json ? result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : text(result) + table);
+  if (!printed.ok()) return Diagnostics(printed.error());
+  return Unit{};
+}
+
+}  // namespace
+
+void addBench(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Compile a model in memory and measure how fast it runs");
+  options->session.add(*command);
+  auto* runs = command->add_option("--runs", options->runs, "Measure so many runs")->type_name("N");
+  runs->check(CLI::Range(1, 1000000000));
+  command->add_option("--seconds,--duration", options->seconds, "Measure runs for so long, at least 3")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e9))
+      ->excludes(runs);
+  command->add_flag("--json", options->json, "Output for programs");
+  command->add_flag("--profile", options->profile, "Show what each instruction takes, against the machine's peak");
+  command->add_option("--trace", options->trace, "Write one run for Perfetto or chrome://tracing")->type_name("FILE");
+  command->footer(
+      "Inputs that are not given are random, always the same ones. Runs that warm up come first and do not count.\n\n"
+      "Examples:\n  aglow bench model.onnx --threads 1\n"
+      "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
+      "  aglow bench model.onnx --profile --trace run.json");
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      const Diagnosed<Unit> done = execute(*options);
+      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
+    };
+  });
+}
+
+}  // namespace aglow::cli

@@ -1,0 +1,118 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "support/machine.h"
+#include "tensor/npy.h"
+
+namespace aglow::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// Inputs of a text form are its placeholders.
+Result<std::map<std::string, Tensor>> readPlaceholders(const Interface& interface,
+                                                       const std::vector<std::string>& assignments) {
+  std::map<std::string, Tensor> tensors;
+  for (const std::string& text : assignments) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, "--input"));
+    const auto port = std::find_if(interface.inputs.begin(), interface.inputs.end(),
+                                   [&](const Port& p) { return p.name == pair.first; });
+    if (port == interface.inputs.end())
+      return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
+    AGLOW_TRY(Tensor tensor, readNpy(pair.second, port->type.kind()));
+    // A file holds no scales; those are the program's.
+    if (tensor.type().shape() == port->type.shape()) tensor = tensor.retyped(port->type);
+    tensors[pair.first] = std::move(tensor);
+  }
+  return tensors;
+}
+
+// The placeholders' values, by name, from what was given for the model's inputs.
+Result<std::map<std::string, Tensor>> collect(const Interface& interface,
+                                              const std::map<std::string, onnx::GivenInput>& given, bool needAll) {
+  std::map<std::string, Tensor> tensors;
+  for (const Port& port : interface.inputs) {
+    const auto it = given.find(port.name);
+    if (it == given.end() && needAll)
+      return Error{.code = Code::MissingBinding,
+                   .message = fmt::format("input '{}' ({}) was not given", port.name, port.type.text()),
+                   .where = {},
+                   .hint = fmt::format("--input '{}=FILE.npy'", port.name)};
+    if (it == given.end()) continue;
+    if (port.kind == Port::Kind::Tensor) tensors[port.placeholder] = it->second.tensors.front();
+    for (size_t i = 0; i < port.items.size(); ++i)
+      if (port.items[i].kind == Port::Kind::Tensor) tensors[port.items[i].placeholder] = it->second.tensors[i];
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void SessionOptions::add(CLI::App& command) {
+  model.add(command);
+  command
+      .add_option("--input,-i", inputs,
+                  "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; an empty optional is @none")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  command.add_option("--threads", threads, "Threads at most (default: one per processor)")
+      ->envname("AGLOW_THREADS")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+}
+
+Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
+                               const std::function<void(const Program&)>& seen) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  const Clock::time_point start = Clock::now();
+  auto options = request.model.parse();
+  if (!options.ok()) return failed(options);
+  auto limit = request.model.memoryLimitBytes();
+  if (!limit.ok()) return failed(limit);
+  auto file = openModel(request.model.model);
+  if (!file.ok()) return failed(file);
+  if (file->onnx) {
+    // Here values are known that --value would have to name otherwise: it says no more than --input.
+    std::vector<std::string> assignments = request.inputs;
+    assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
+    auto given = readInputs(file->onnx->graph, assignments, "--input");
+    if (!given.ok()) return failed(given);
+    options->given = *std::move(given);
+  }
+
+  Clock::time_point imported = start;
+  const auto observer = options->observer;
+  options->observer = [&](const StageEvent& event) -> Status {
+    if (event.phase == "import") imported = Clock::now();
+    return observer ? observer(event) : Status();
+  };
+  auto compiled = compile(*file, *options);
+  if (!compiled.ok()) return compiled.diagnostics();
+  if (request.model.timing) std::cerr << timingTable(*compiled);
+
+  Session session{.interface = compiled->interface};
+  session.loadSeconds = seconds(start, imported);
+  if (!options->stopAfter.empty()) return session;
+  auto tensors = file->onnx ? collect(session.interface, options->given, needAll)
+                            : readPlaceholders(session.interface, request.inputs);
+  if (!tensors.ok()) return failed(tensors);
+  session.given = *std::move(tensors);
+  if (seen) seen(*compiled->program);
+  auto executable = load(*std::move(compiled), *options,
+                         {.memoryLimit = *limit, .threads = request.threads > 0 ? request.threads : machineThreads()});
+  if (!executable.ok()) return failed(executable);
+  session.executable = *std::move(executable);
+  session.compileSeconds = seconds(imported, Clock::now());
+  return session;
+}
+
+}  // namespace aglow::cli
