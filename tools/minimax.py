@@ -80,6 +80,9 @@ SHAPES = {
     "erf small": (even(lambda x: erf(x) / x), even(lambda x: x / erf(x)), 0, 1, 6, 0),
     "erf large": (lambda t: erfc(t + 2)**(mpf(1) / 8), lambda t: 8 * erfc(t + 2)**(mpf(7) / 8) / erf(t + 2),
                   -1, 2, 7, 0),
+    # of pow: log2(m) = s p(s^2) with s = (m - 1) / (m + 1); 2^r = p(r)
+    "log2": (even(lambda s: 2 * atanh(s) / LN2 / s), even(lambda s: s * LN2 / 2 / atanh(s)), 0, (3 - sqrt(mpf(8)))**2, 5, 0),
+    "exp2": (lambda r: mpf(2)**r, lambda r: mpf(2)**-r, mpf(-1) / 2, mpf(1) / 2, 7, 0),
 }
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ namespace aglow::cpu {
 namespace exp_log {
 
 inline constexpr float kLog2e = 0x1.715476p+0f;
-// ln 2 in two parts; the first is short, so that its product with an exponent is exact.
-inline constexpr float kLn2High = 0x1.63p-1f, kLn2Low = -0x1.bd0106p-13f;
+// ln 2 in two parts; the first is short, so that its product with an exponent is exact. Both are positive, so that
+// minus zero stays what it is.
+inline constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
 // Adding it leaves an integer in the lowest bits, rounded to nearest.
 inline constexpr float kShift = 0x1.8p23f;
 
@@ -39,6 +40,32 @@ template <int W>
 AGLOW_INLINE F32<W> expOfRest(F32<W> rest) {
   const F32<W> tail = rest * polynomial(rest, kExp) + 1.0f;
   return tail * rest + 1.0f;
+}
+
+// A product, so that zero keeps its sign.
+template <int W>
+AGLOW_INLINE F32<W> expm1OfRest(F32<W> rest) {
+  return rest * (rest * polynomial(rest, kExpm1) + 1.0f);
+}
+
+// x = 2^n m, m from sqrt(1/2) to sqrt(2), for finite x above 0.
+template <int W>
+struct Octave {
+  I32<W> n;
+  F32<W> m;
+};
+template <int W>
+AGLOW_INLINE Octave<W> splitNormal(F32<W> x) {
+  // Counted from sqrt(1/2), the bits of the exponent are n, and the others run through one octave.
+  constexpr int32_t kRootHalf = 0x3F3504F3;
+  const I32<W> above = bitsAs<I32<W>>(x) - kRootHalf;
+  return {above >> 23, bitsAs<F32<W>>((above & 0x7FFFFF) + kRootHalf)};
+}
+template <int W>
+AGLOW_INLINE Octave<W> split(F32<W> x) {
+  const I32<W> tiny = x < 0x1p-126f;
+  const auto [n, m] = splitNormal(tiny ? x * 0x1p23f : x);
+  return {n - (tiny & 23), m};
 }
 
 // log(1 + f) for 1 + f from sqrt(1/2) to sqrt(2), plus n ln 2.
@@ -73,7 +100,7 @@ template <int W>
 AGLOW_INLINE F32<W> expm1(F32<W> x) {
   // 2^(n - 1) and a product with 2 at the end, because 2^128 is no f32.
   const auto [biased, rest] = exp_log::reduce<126>(clampLanes(x, -20.0f, 89.0f));
-  const F32<W> small = rest * rest * polynomial(rest, exp_log::kExpm1) + rest;
+  const F32<W> small = exp_log::expm1OfRest(rest);
   const F32<W> scale = bitsAs<F32<W>>(bitsAs<U32<W>>(biased) << 23);
   const F32<W> large = (scale * small + (scale - 0.5f)) * 2.0f;
   return scale == 0.5f ? small : large;
@@ -81,13 +108,7 @@ AGLOW_INLINE F32<W> expm1(F32<W> x) {
 
 template <int W>
 AGLOW_INLINE F32<W> log(F32<W> x) {
-  const I32<W> tiny = x < 0x1p-126f;
-  const F32<W> normal = tiny ? x * 0x1p23f : x;
-  // Counted from sqrt(1/2), the bits of the exponent are n, and the others run through one octave.
-  constexpr int32_t kRootHalf = 0x3F3504F3;
-  const I32<W> above = bitsAs<I32<W>>(normal) - kRootHalf;
-  const I32<W> n = (above >> 23) - (tiny & 23);
-  const F32<W> m = bitsAs<F32<W>>((above & 0x7FFFFF) + kRootHalf);
+  const auto [n, m] = exp_log::split(x);
   F32<W> result = exp_log::logOfParts(m - 1.0f, convertLanes<F32<W>>(n));
   result = x < __builtin_inff() ? result : x;  // infinity and NaN
   result = x == 0.0f ? F32<W>(-__builtin_inff()) : result;
@@ -99,10 +120,7 @@ AGLOW_INLINE F32<W> log1p(F32<W> x) {
   // 1 + x = u + lost, without an error.
   const F32<W> u = x + 1.0f;
   const F32<W> lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
-  constexpr int32_t kRootHalf = 0x3F3504F3;
-  const I32<W> above = bitsAs<I32<W>>(u) - kRootHalf;
-  const I32<W> n = above >> 23;
-  const F32<W> m = bitsAs<F32<W>>((above & 0x7FFFFF) + kRootHalf);
+  const auto [n, m] = exp_log::splitNormal(u);
   // Above 2^25 nothing is lost, so the bound on the exponent only keeps the factor normal.
   const F32<W> shrink = powerOfTwo<W>(n < 100 ? -n : I32<W>(-100));
   F32<W> result = exp_log::logOfParts((m - 1.0f) + lost * shrink, convertLanes<F32<W>>(n));

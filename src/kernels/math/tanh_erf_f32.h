@@ -22,9 +22,8 @@ AGLOW_INLINE F32<W> tanh(F32<W> x) {
   // With e = expm1(-2 |x|): tanh |x| = -e / (e + 2).
   const F32<W> doubled = absLanes(x) * -2.0f, lowest = -20.0f;
   const auto [biased, rest] = exp_log::reduce<127>(lowest > doubled ? lowest : doubled);
-  const F32<W> small = rest * rest * polynomial(rest, exp_log::kExpm1) + rest;
   const F32<W> scale = bitsAs<F32<W>>(bitsAs<U32<W>>(biased) << 23);
-  const F32<W> e = scale * small + (scale - 1.0f);
+  const F32<W> e = scale * exp_log::expm1OfRest(rest) + (scale - 1.0f);
   return withSign(e / (e + 2.0f), x);
 }
 
