@@ -41,6 +41,18 @@ constexpr const char* kExamples = R"(Examples:
 Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5 mismatch, 6 device, 7 internal,
 8 file or disk, 130 interrupted.)";
 
+// The words behind the program's name, last first, as CLI11 takes them. A list of features may begin with a minus and
+// would pass for an option of its own.
+std::vector<std::string> wordsOf(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--features" && i + 1 < argc) word += std::string("=") + argv[++i];
+    words.insert(words.begin(), std::move(word));
+  }
+  return words;
+}
+
 ExitCode run(int argc, char** argv) {
   CLI::App app("aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs", "aglow");
   app.set_version_flag("--version", "aglow " AGLOW_VERSION);
@@ -54,7 +66,7 @@ ExitCode run(int argc, char** argv) {
   addOps(app, action);
   addExplain(app, action);
   try {
-    app.parse(argc, argv);
+    app.parse(wordsOf(argc, argv));
   } catch (const CLI::ParseError& fault) {
     if (fault.get_exit_code() == 0) {  // --help, --version
       app.exit(fault);

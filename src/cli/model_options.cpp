@@ -86,6 +86,17 @@ void ModelOptions::add(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
       ->capture_default_str();
+  command
+      .add_option("--target", target.triple, "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)")
+      ->type_name("TRIPLE");
+  command.add_option("--cpu", target.cpu, "Its processor, e.g. cortex-a76; native: this machine's")->type_name("NAME");
+  command.add_option("--features", target.features, "Instructions to use or to avoid: +avx2,-avx512f")
+      ->type_name("LIST");
+  command.add_option("-O", target.optLevel, "How hard to optimize the code: 0 to 3")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str()
+      ->type_name("LEVEL");
+  command.add_flag("--opt-size", target.optSize, "Prefer small code to fast code");
   command.add_option("--disable", disable, "Switch a pass or rule off")
       ->type_name("NAME")
       ->allow_extra_args(false)
@@ -120,6 +131,7 @@ Result<CompileOptions> ModelOptions::parse() const {
     return usage("--shape, --dim and --value are for ONNX files; a text form has its sizes");
   CompileOptions options;
   options.backend = backend;
+  options.target = target;
   options.startFrom = startFrom;
   options.stopAfter = stopAfter;
   options.verifyEach = verifyEach;

@@ -13,6 +13,7 @@ struct ModelOptions {
   std::string model;
   std::vector<std::string> shapes, dims, values, disable, printAfter;
   std::string backend = "interpreter", startFrom, stopAfter, dump;
+  codegen::TargetOptions target;
   bool verifyEach = false, timing = false;
   std::string memoryLimit;
 

@@ -107,7 +107,7 @@ Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
   if (seen) seen(*compiled->program);
-  auto executable = load(*std::move(compiled), *options,
+  auto executable = load(*std::move(compiled),
                          {.memoryLimit = *limit, .threads = request.threads > 0 ? request.threads : machineThreads()});
   if (!executable.ok()) return failed(executable);
   session.executable = *std::move(executable);

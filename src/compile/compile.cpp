@@ -15,17 +15,26 @@ namespace aglow {
 
 namespace {
 
-const std::vector<std::unique_ptr<Backend>>& backends() {
-  static const auto all = [] {
-    std::vector<std::unique_ptr<Backend>> list;
-    list.push_back(std::make_unique<Interpreter>());
+using MakeBackend = Result<std::shared_ptr<const Backend>>(const CompileOptions& options);
+
+struct BackendRow {
+  std::string_view name;
+  MakeBackend* make;
+};
+
+constexpr BackendRow kBackends[] = {
+    {"interpreter",
+     [](const CompileOptions&) -> Result<std::shared_ptr<const Backend>> {
+       return std::shared_ptr<const Backend>(std::make_shared<Interpreter>());
+     }},
 #ifdef AGLOW_LLVM
-    list.push_back(std::make_unique<CpuBackend>());
+    {"cpu",
+     [](const CompileOptions& options) -> Result<std::shared_ptr<const Backend>> {
+       AGLOW_TRY(std::shared_ptr<const Backend> backend, CpuBackend::create(options.target));
+       return backend;
+     }},
 #endif
-    return list;
-  }();
-  return all;
-}
+};
 
 // A graph that did not come from a model file takes and gives its placeholders under their own names.
 Interface interfaceOf(const Function& function) {
@@ -54,8 +63,9 @@ Interface interfaceOf(const Program& program) {
 }
 
 Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& options) {
-  auto backend = findBackend(options.backend);
+  auto backend = makeBackend(options);
   if (!backend.ok()) return backend.error();
+  compilation.backend = *backend;
   ReferenceEvaluator evaluator;
   PipelineState state{.options = options, .backend = **backend, .result = compilation, .evaluator = evaluator};
   if (Status status = runPhases(state); !status.ok()) return status.error();
@@ -66,13 +76,14 @@ Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& opt
 
 std::vector<std::string_view> backendNames() {
   std::vector<std::string_view> names;
-  for (const auto& backend : backends()) names.push_back(backend->name());
+  for (const BackendRow& row : kBackends) names.push_back(row.name);
   return names;
 }
 
-Result<const Backend*> findBackend(std::string_view name) {
-  for (const auto& backend : backends())
-    if (backend->name() == name) return backend.get();
+Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options) {
+  const std::string& name = options.backend;
+  for (const BackendRow& row : kBackends)
+    if (row.name == name) return row.make(options);
   return Error{.code = Code::Usage,
                .message = fmt::format("there is no backend '{}'", name),
                .where = {},
@@ -121,11 +132,9 @@ Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions
   return compiled;
 }
 
-Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileOptions& options,
-                                         const BackendOptions& backendOptions) {
+Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options) {
   AGLOW_CHECK(compilation.program && compilation.program->placed(), "loading a program that is not complete");
-  AGLOW_TRY(const Backend* backend, findBackend(options.backend));
-  return backend->compile(*std::move(compilation.program), backendOptions);
+  return compilation.backend->compile(*std::move(compilation.program), options);
 }
 
 Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
@@ -133,7 +142,7 @@ Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
                                                 const CompileOptions& options) {
   Diagnosed<Compilation> compiled = compileModule(std::move(module), options);
   if (!compiled.ok()) return compiled.diagnostics().errors().front();
-  AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled), options));
+  AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled)));
   AGLOW_TRY(const std::vector<Tensor> bound, bindByName(executable->inputs(), inputs));
   AGLOW_TRY(std::vector<Tensor> results, executable->run(bound));
   std::map<std::string, Tensor> named;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "codegen/target_options.h"
 #include "graph/interface.h"
 #include "graph/module.h"
 #include "import/onnx/importer.h"
@@ -31,6 +32,7 @@ struct StageEvent {
 
 struct CompileOptions {
   std::string backend = "interpreter";
+  codegen::TargetOptions target;                       // of backends that generate code
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape
   std::map<std::string, int64_t> dims;                 // --dim
   std::map<std::string, onnx::GivenInput> given;       // inputs known when compiling
@@ -56,6 +58,7 @@ struct Compilation {
   std::optional<Program> program;
   std::vector<PassTiming> timings;
   std::map<std::string, int64_t, std::less<>> ruleCounts;
+  std::shared_ptr<const Backend> backend;
 };
 
 // A model file (ONNX, or a text form by its ending .graph or .ir) through all phases, or as far as the options say.
@@ -63,13 +66,12 @@ Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions
 Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options);
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options);
 
-// The backend of a name; Usage error with the names there are.
-Result<const Backend*> findBackend(std::string_view name);
+// The backend that the options name; Usage error with the names there are.
+Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options);
 std::vector<std::string_view> backendNames();
 
 // A program ready to be run.
-Result<std::unique_ptr<Executable>> load(Compilation compilation, const CompileOptions& options,
-                                         const BackendOptions& backendOptions = {});
+Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options = {});
 
 // Compiles a graph, runs it once, and gives its outputs by name: the short way for programs that build their own.
 Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,

@@ -234,7 +234,6 @@ Status checkName(const std::string& name, const std::vector<std::string>& names,
 Status checkStage(const std::string& name) { return checkName(name, stageNames(), "phase or pass"); }
 
 Status checkOptions(const CompileOptions& options) {
-  AGLOW_OK(findBackend(options.backend));
   AGLOW_OK(checkStage(options.stopAfter));
   AGLOW_OK(checkName(options.startFrom, phaseNames(), "phase"));
   for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(), "pass or rule"));

@@ -108,6 +108,11 @@ private:
 
 }  // namespace
 
+Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::TargetOptions& options) {
+  AGLOW_TRY(codegen::Target target, codegen::Target::create(options));
+  return std::shared_ptr<const CpuBackend>(new CpuBackend(std::move(target)));
+}
+
 Decision CpuBackend::supports(const Node& node) const {
   if (node.def().kind != OpKind::Composite) return Decision::yes();
   return Decision::no(fmt::format("{} is composed of others", node.def().name));
@@ -115,12 +120,16 @@ Decision CpuBackend::supports(const Node& node) const {
 
 Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const BackendOptions& options) const {
   AGLOW_OK(checkMemory(program, options));
-  AGLOW_TRY(codegen::Target target, codegen::Target::create(options_));
+  if (!target_.isHost())
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("code for {} cannot run on this machine", target_.triple()),
+                 .where = {},
+                 .hint = "write it to files with `aglow compile --emit bundle`"};
   MemoryMap memory(program);
   const codegen::CodeOptions codeOptions{.name = kEntry, .threads = options.threads > 1, .observed = true};
-  const std::string object = codegen::generateCode(program, memory, target, codeOptions);
+  const std::string object = codegen::generateCode(program, memory, target_, codeOptions);
   AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(object, kEntry));
-  const std::string name = fmt::format("{} {}", target.triple(), target.cpu());
+  const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
   try {
     return std::unique_ptr<Executable>(
         std::make_unique<CpuExecutable>(std::move(program), std::move(memory), std::move(code), name, options.threads));

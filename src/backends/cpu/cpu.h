@@ -8,15 +8,18 @@ namespace aglow {
 
 class CpuBackend : public Backend {
 public:
-  CpuBackend() = default;
-  explicit CpuBackend(codegen::TargetOptions options) : options_(std::move(options)) {}
+  // Usage error where there is no such target.
+  static Result<std::shared_ptr<const CpuBackend>> create(const codegen::TargetOptions& options);
 
+  const codegen::Target& target() const { return target_; }
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
   Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const override;
 
 private:
-  codegen::TargetOptions options_;
+  explicit CpuBackend(codegen::Target target) : target_(std::move(target)) {}
+
+  codegen::Target target_;
 };
 
 }  // namespace aglow

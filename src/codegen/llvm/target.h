@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "codegen/target_options.h"
 #include "kernels/cpu/plan.h"
 #include "support/error.h"
 
@@ -13,18 +14,9 @@ class TargetMachine;
 
 namespace aglow::codegen {
 
-struct TargetOptions {
-  std::string triple = {};     // empty: this machine
-  std::string cpu = {};        // empty: this machine's, or the triple's generic one; "native": this machine's
-  std::string features = {};   // "+avx2,-avx512f" on top of the cpu's own
-  std::string codeModel = {};  // empty, small, medium or large
-  int optLevel = 3;
-  bool optSize = false;
-};
-
 class Target {
 public:
-  // BadOption where LLVM knows no such triple, cpu or feature.
+  // Usage error where LLVM knows no such triple, cpu or feature.
   static Result<Target> create(const TargetOptions& options);
   Target(Target&&) noexcept;
   ~Target();
