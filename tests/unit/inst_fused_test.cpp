@@ -156,9 +156,8 @@ TEST(Fused, KnowsWhatItMayOverwrite) {
                  "Add @out %z, @in %y, @in %a } dealloc %z"));
   // The record of the writer does not take it.
   EXPECT_FALSE(
-      overwrites("fused @out %y, @in %p, @in %a, @in %w { %b = local f32[2,3] Add @out %b, @in %a, @in %w "
-                 "Where @out %y, @in %p, @in %b, @in %a }",
-                 1));
+      overwrites("fused @out %y, @in %a, @in %w, @in %p { %b = local f32[2,3] Add @out %b, @in %a, @in %w "
+                 "Where @out %y, @in %p, @in %b, @in %a }"));
   // Rows are read before the last instruction writes them.
   EXPECT_TRUE(
       overwrites("fused @out %y, @in %a { %m = local f32[2,1] Reduce @out %m, @in %a {axes = [1]} "
