@@ -72,6 +72,8 @@ public:
   virtual std::string_view name() const = 0;
   // Whether instructions of this node's operator can be compiled. For a composite, yes keeps it from being lowered.
   virtual Decision supports(const Node& node) const = 0;
+  // Bytes of memory that an instruction needs while it runs, besides its operands.
+  virtual int64_t scratchBytes(const Program&, const Instr&) const { return 0; }
   // The program is placed.
   virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
 };

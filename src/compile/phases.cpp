@@ -11,6 +11,7 @@
 #include "graph/text.h"
 #include "graph/verifier.h"
 #include "inst/irgen.h"
+#include "inst/lifetimes.h"
 #include "inst/schedule.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
@@ -98,8 +99,30 @@ Status irgen(PipelineState& state) {
   return state.passDone("generate-instructions", true, watch.seconds());
 }
 
+// Working memory that the backend's kernels ask for lies in the arena, like everything else.
+bool addScratch(Program& program, const Backend& backend) {
+  bool changed = false;
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    if (instr.isMarker() || (!instr.operands.empty() && instr.operands.back().access == Access::Scratch)) continue;
+    const int64_t bytes = backend.scratchBytes(program, instr);
+    if (bytes == 0) continue;
+    const std::string name = fmt::format("{}.scratch", program[instr.operands.front().region].name);
+    const RegionId region =
+        program.add({.name = name, .type = Type(ElemKind::UInt8, Shape{bytes}), .source = Allocated{}});
+    program.instrs[i].operands.push_back({region, Access::Scratch});
+    if (instr.kind == Instr::Kind::Fused) program.instrs[i].body.front().operands.push_back({region, Access::Scratch});
+    changed = true;
+  }
+  if (changed) markLifetimes(program);
+  return changed;
+}
+
 Status memory(PipelineState& state) {
   Stopwatch watch;
+  const bool scratch = addScratch(*state.result.program, state.backend);
+  AGLOW_OK(state.passDone("scratch", scratch, watch.seconds()));
+  if (state.stopped) return {};
   MemoryOptions options;
   options.before = [&](const MemoryPass& pass) {
     watch = {};
@@ -135,7 +158,7 @@ std::vector<std::string> passNames() {
   std::vector<std::string> names;
   for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline()})
     for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions"}) names.emplace_back(name);
+  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "scratch"}) names.emplace_back(name);
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;
 }

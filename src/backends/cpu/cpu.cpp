@@ -9,7 +9,8 @@
 #include "codegen/llvm/generate.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/memory_map.h"
-#include "kernels/cpu/abi.h"
+#include "codegen/problem.h"
+#include "kernels/cpu/table.h"
 #include "support/quote.h"
 #include "support/thread_pool.h"
 
@@ -116,6 +117,14 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 Decision CpuBackend::supports(const Node& node) const {
   if (node.def().kind != OpKind::Composite) return Decision::yes();
   return Decision::no(fmt::format("{} is composed of others", node.def().name));
+}
+
+int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) const {
+  if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return 0;
+  const std::span<const Instr> body = codegen::bodyOf(instr);
+  if (codegen::isLoop(body)) return 0;
+  const codegen::InstrProblem problem(program, body.front());
+  return cpu::planKernel(problem.problem(), target_.shape()).scratchBytes;
 }
 
 Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const BackendOptions& options) const {

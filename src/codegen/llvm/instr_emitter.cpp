@@ -4,13 +4,6 @@
 
 namespace aglow::codegen {
 
-bool isDataParallel(const Instr& instr) {
-  if (instr.kind != Instr::Kind::Compute) return false;
-  if (instr.attrs.op().kind == OpKind::Elementwise) return true;
-  const std::string_view name = instr.attrs.op().name;
-  return name == "Cast" || name == "Quantize" || name == "Dequantize" || name == "Splat";
-}
-
 namespace {
 
 constexpr LaneDomain kF32{LaneDomain::Type::F32, false}, kF64{LaneDomain::Type::F64, false};

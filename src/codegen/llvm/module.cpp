@@ -161,10 +161,6 @@ private:
 
   // ---------------------------------------------------------------- functions and their sharing
 
-  static std::span<const Instr> bodyOf(const Instr& instr) {
-    return instr.kind == Instr::Kind::Fused ? std::span<const Instr>(instr.body) : std::span<const Instr>(&instr, 1);
-  }
-
   // Instructions with the same key differ in addresses only.
   std::string keyOf(const Instr& instr, std::vector<RegionId>& order) const {
     std::string key;
@@ -224,17 +220,10 @@ private:
   Steps emitFunctions(const Instr& instr) {
     const std::span<const Instr> body = bodyOf(instr);
     const std::string name = options_.name + "." + functionName(body);
-    const bool looped = isDataParallel(body.front()) || (instr.kind == Instr::Kind::Fused && isRowGroup(body));
-    if (looped) return emitGroup(context_, body, instr.operands, name);
-    const cpu::KernelPlan plan = cpu::planKernel(problemOf(body.front()), context_.target.shape());
+    if (isLoop(body)) return emitGroup(context_, body, instr.operands, name);
+    const InstrProblem problem(program_, body.front());
+    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), context_.target.shape());
     return emitKernel(context_, plan, body, instr.operands, name);
-  }
-
-  // A reduction that is not alone, or alone but made a group: its elements may be computed on the way.
-  static bool isRowGroup(std::span<const Instr> body) {
-    for (const Instr& instr : body)
-      if (!isDataParallel(instr) && instr.attrs.op().name != "Reduce") return false;
-    return true;
   }
 
   static std::string functionName(std::span<const Instr> body) {
@@ -244,15 +233,6 @@ private:
       for (const char c : instr.attrs.op().name) name += static_cast<char>(std::tolower(c));
     }
     return name;
-  }
-
-  cpu::Problem problemOf(const Instr& instr) {
-    in_.clear();
-    out_.clear();
-    for (const Operand& operand : instr.inputs())
-      in_.push_back(operand.region == kNoRegion ? nullptr : &program_[operand.region].type);
-    for (const Operand& operand : instr.results()) out_.push_back(&program_[operand.region].type);
-    return {instr.attrs, in_, out_};
   }
 
   struct Shared {
@@ -273,7 +253,6 @@ private:
   size_t maxSlots_ = 0;
   std::vector<llvm::Value*> bases_;
   std::unordered_map<std::string, Shared> shared_;
-  std::vector<const Type*> in_, out_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "codegen/llvm/lanes.h"
 #include "codegen/llvm/library.h"
+#include "codegen/problem.h"
 #include "inst/program.h"
 #include "kernels/cpu/plan.h"
 
@@ -48,9 +49,6 @@ llvm::Value* addressSlot(llvm::IRBuilder<>& builder, llvm::Value* addresses, int
 // written out already.
 llvm::Value* emitLoop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
                       llvm::function_ref<void(llvm::Value*)> body);
-
-// Whether the instruction computes each element of its result from single elements of its operands.
-bool isDataParallel(const Instr& instr);
 
 // One loop for instructions that stand on each other: data-parallel ones, and reductions of trailing axes with what
 // feeds on them. A single data-parallel instruction is such a group, too.

@@ -1,0 +1,37 @@
+// Instructions as the kernel table sees them.
+#pragma once
+
+#include <vector>
+
+#include "inst/program.h"
+#include "kernels/cpu/plan.h"
+
+namespace aglow::codegen {
+
+class InstrProblem {
+public:
+  InstrProblem(const Program& program, const Instr& instr) : attrs_(instr.attrs) {
+    const auto typeOf = [&](const Operand& o) { return o.region == kNoRegion ? nullptr : &program[o.region].type; };
+    for (const Operand& operand : instr.inputs()) in_.push_back(typeOf(operand));
+    for (const Operand& operand : instr.results()) out_.push_back(typeOf(operand));
+  }
+
+  // Lives as long as this.
+  cpu::Problem problem() const { return {attrs_, in_, out_}; }
+
+private:
+  const Attrs& attrs_;
+  std::vector<const Type*> in_, out_;
+};
+
+// The instruction itself, or the body of a fused one.
+inline std::span<const Instr> bodyOf(const Instr& instr) {
+  return instr.kind == Instr::Kind::Fused ? std::span<const Instr>(instr.body) : std::span<const Instr>(&instr, 1);
+}
+
+// Whether the instruction computes each element of its result from single elements of its operands.
+bool isDataParallel(const Instr& instr);
+// Whether loops are written for these instructions: the rest is done by kernels of the library.
+bool isLoop(std::span<const Instr> body);
+
+}  // namespace aglow::codegen
