@@ -11,10 +11,17 @@
 
 #include "kernels/conv/general.kernel.cpp"
 #include "kernels/gemm/matmul.kernel.cpp"
+#include "kernels/index/gather.kernel.cpp"
+#include "kernels/index/scatter.kernel.cpp"
 #include "kernels/move/copy.kernel.cpp"
 #include "kernels/move/pad.kernel.cpp"
+#include "kernels/pool/avg_pool.kernel.cpp"
+#include "kernels/pool/max_pool.kernel.cpp"
 #include "kernels/reduce/reduce.kernel.cpp"
 #include "kernels/reduce/reduce_f32.kernel.cpp"
+#include "kernels/reduce/scan.kernel.cpp"
+#include "kernels/sort/arg_reduce.kernel.cpp"
+#include "kernels/sort/top_k.kernel.cpp"
 #include "random_graph.h"
 #include "unit/kernels_native.h"
 
@@ -32,8 +39,11 @@ using Ints = std::vector<int64_t>;
 
 const NativeKernels& kernels() {
   static const NativeKernels all{
-      AGLOW_ENTRY(copy),          AGLOW_ENTRY(pad),       AGLOW_DOMAINS(reduce),
-      AGLOW_WIDTHS(reduce_lanes), AGLOW_PRODUCTS(matmul), AGLOW_PRODUCTS(conv),
+      AGLOW_ENTRY(copy),         AGLOW_ENTRY(pad),           AGLOW_DOMAINS(reduce),         AGLOW_WIDTHS(reduce_lanes),
+      AGLOW_PRODUCTS(matmul),    AGLOW_PRODUCTS(conv),       AGLOW_DOMAINS(scan),           AGLOW_DOMAINS(arg_reduce),
+      AGLOW_DOMAINS(top_k),      AGLOW_DOMAINS(max_pool),    AGLOW_DOMAINS(max_pool_index), AGLOW_ENTRY(avg_pool_f32),
+      AGLOW_ENTRY(avg_pool_f64), AGLOW_ENTRY(check_indices), AGLOW_ENTRY(gather),           AGLOW_ENTRY(scatter_chains),
+      AGLOW_DOMAINS(scatter),
   };
   return all;
 }
@@ -93,6 +103,12 @@ void check(const Attrs& attrs, const std::vector<Tensor>& in) {
   }
 }
 
+Tensor randomIndices(Random& random, const Type& type, int64_t low, int64_t high) {
+  Ints values(static_cast<size_t>(type.elements()));
+  for (int64_t& value : values) value = low <= high ? random.between(low, high) : low;
+  return Tensor::of(type, values);
+}
+
 // So many random uses of an operator.
 void checkRandomUses(Op op, int count, uint64_t seed) {
   Random random(seed);
@@ -101,6 +117,12 @@ void checkRandomUses(Op op, int count, uint64_t seed) {
     ASSERT_TRUE(use.has_value());
     std::vector<Tensor> in;
     for (const std::optional<Type>& type : use->in) in.push_back(type ? randomTensor(random, *type) : Tensor());
+    if (op == Op::Gather || op == Op::Scatter) {
+      // Mostly inside of the axis, whose extent decides.
+      const int axis = op == Op::Gather ? static_cast<int>(use->attrs.integer("axis")) : 0;
+      const int64_t extent = in[0].type().dim(axis);
+      in[1] = randomIndices(random, in[1].type(), -extent, random.chance(0.1) ? extent : extent - 1);
+    }
     check(use->attrs, in);
     if (testing::Test::HasFailure()) return;
   }
@@ -116,8 +138,9 @@ class RandomUses : public testing::TestWithParam<Op> {};
 TEST_P(RandomUses, AgreeWithTheReference) { checkRandomUses(GetParam(), 100, 1); }
 
 INSTANTIATE_TEST_SUITE_P(GenericKernels, RandomUses,
-                         testing::Values(Op::Transpose, Op::Slice, Op::Concat, Op::Pad, Op::Reduce, Op::MatMul,
-                                         Op::Conv),
+                         testing::Values(Op::Transpose, Op::Slice, Op::Concat, Op::Pad, Op::Reduce, Op::ArgReduce,
+                                         Op::Scan, Op::TopK, Op::MatMul, Op::Conv, Op::MaxPool, Op::MaxPoolWithIndices,
+                                         Op::AvgPool, Op::Gather, Op::Scatter),
                          [](const auto& info) { return std::string(opDef(info.param).name); });
 
 TEST(GenericTranspose, PassesTilesAndBlocks) {
@@ -205,6 +228,140 @@ TEST(GenericConv, PassesBlocksOfChannelsAndPositions) {
   check(attrsOf("Conv").set("strides", Ints{1, 2, 1}).set("pads", Ints{0, 1, 1, 1, 0, 1}),
         {drawn(Float32, {1, 3, 4, 5, 6}), drawn(Float32, {5, 3, 2, 3, 2}, 2)});
   check(attrsOf("Conv").set("pads", Ints{2, 2}), {f32({1, 1, 0}, {}), f32({1, 1, 1}, {3}), f32({1}, {7})});
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Few different values, so that many are equal; NaN among them where the kind has it.
+Tensor crowded(ElemKind kind, Shape shape) {
+  Random random(7);
+  const bool nan = kind == Float32 || kind == Float64 || kind == Float16;
+  if (isFloat(kind)) {
+    std::vector<double> values(static_cast<size_t>(shape.elements()));
+    for (double& value : values) value = nan && random.chance(0.02) ? kNan : static_cast<double>(random.between(-5, 5));
+    return Tensor::of(Type(kind, std::move(shape)), values);
+  }
+  Ints values(static_cast<size_t>(shape.elements()));
+  for (int64_t& value : values) value = random.between(-5, 5);
+  return Tensor::of(Type(kind, std::move(shape)), values);
+}
+
+const std::vector<ElemKind> kOrdered{Float32, Float64, Float16, Float8E4M3FN, Int8, Int64, UInt64};
+
+TEST(GenericArgReduce, BreaksTiesAndKnowsNan) {
+  for (const ElemKind kind : kOrdered)
+    for (const char* how : {"max", "min"})
+      for (const int64_t last : {0, 1})
+        for (const int64_t axis : {0, 1, 2})
+          check(attrsOf("ArgReduce").set("kind", how).set("last", last).set("axis", axis),
+                {crowded(kind, {5, 40, 70})});
+}
+
+TEST(GenericScan, RunsBothWays) {
+  for (const ElemKind kind : {Float32, Float64, BFloat16, Int32, UInt64})
+    for (const int64_t flags : {0, 1, 2, 3})
+      for (const int64_t axis : {0, 1, 2})
+        check(attrsOf("Scan").set("axis", axis).set("exclusive", flags & 1).set("reverse", flags >> 1),
+              {drawn(kind, {3, 20, 70})});
+}
+
+TEST(GenericTopK, SortsAsFarAsAsked) {
+  for (const ElemKind kind : kOrdered)
+    for (const int64_t largest : {0, 1})
+      for (const int64_t k : {0, 1, 2, 7, 40})
+        for (const int64_t axis : {1, 2})
+          check(attrsOf("TopK").set("k", k).set("axis", axis).set("largest", largest), {crowded(kind, {3, 40, 41})});
+}
+
+TEST(GenericPools, SlideOverAnyNumberOfAxes) {
+  const auto pools = [](const Attrs& from, const Tensor& x) {
+    for (const char* op : {"MaxPool", "MaxPoolWithIndices", "AvgPool"}) {
+      if (op == std::string("AvgPool") && !isFloat(x.type().kind())) continue;
+      Attrs attrs = attrsOf(op);
+      for (const char* name : {"kernel", "strides", "pads", "dilations", "sizes"}) attrs.set(name, from.ints(name));
+      check(attrs, {x});
+      if (op == std::string("AvgPool")) check(attrs.set("count_include_pad", int64_t{1}), {x});
+    }
+  };
+  const Attrs plain = attrsOf("MaxPool");
+  const Attrs overlap = Attrs(plain).set("kernel", Ints{3, 3}).set("strides", Ints{2, 2}).set("pads", Ints{1, 1, 1, 1});
+  for (const ElemKind kind : kOrdered) {
+    pools(overlap, crowded(kind, {2, 3, 15, 150}));
+    pools(Attrs(overlap).set("dilations", Ints{2, 4}), crowded(kind, {1, 2, 9, 70}));
+    pools(Attrs(overlap).set("sizes", Ints{5, 6}), crowded(kind, {1, 2, 8, 11}));
+  }
+  pools(Attrs(plain).set("kernel", Ints{5}).set("pads", Ints{2, 2}), crowded(Float32, {1, 2, 300}));
+  pools(Attrs(plain).set("kernel", Ints{2, 3, 2}).set("strides", Ints{2, 1, 2}), crowded(Float32, {1, 2, 4, 9, 6}));
+  pools(Attrs(plain).set("kernel", Ints{1, 1, 2}), crowded(Int32, {1, 2, 4, 5, 6}));
+}
+
+TEST(GenericPools, StayQuickWithPaddingFarLargerThanTheInput) {
+  const int64_t far = int64_t{1} << 30;
+  for (const char* op : {"MaxPool", "AvgPool"})
+    check(attrsOf(op).set("kernel", Ints{far, 2}).set("pads", Ints{far - 1, 1, 0, 0}).set("sizes", Ints{2, 2}),
+          {f32({1, 1, 2, 2}, {4, 5, 6, 7})});
+}
+
+TEST(GenericGather, TakesRowsOfEveryLength) {
+  Random random(3);
+  for (const ElemKind kind : {Int8, Float16, Float32, Int64, QInt32}) {
+    const bool quantized = isQuantized(kind);
+    const auto data = [&](Shape shape) {
+      return quantized ? randomTensor(random, *Type::quantized(kind, std::move(shape), {-1, {0.5F}, {0}}))
+                       : drawn(kind, std::move(shape));
+    };
+    for (const ElemKind indices : {Int32, Int64}) {
+      const Tensor at = randomIndices(random, Type(indices, {4, 5}), -30, 29);
+      check(attrsOf("Gather").set("axis", int64_t{0}), {data({30}), at});
+      check(attrsOf("Gather").set("axis", int64_t{1}), {data({2, 30, 17}), at});
+      check(attrsOf("Gather").set("axis", int64_t{0}), {data({30, 20000}), at});
+    }
+  }
+}
+
+TEST(GenericIndices, AreRefusedOutsideOfTheAxis) {
+  for (const int64_t bad : {3, -4}) {
+    check(attrsOf("Gather").set("axis", int64_t{0}), {f32({3}, {1, 2, 3}), i64({2}, {0, bad})});
+    check(attrsOf("Gather").set("axis", int64_t{1}), {Tensor(Type(Float32, {0, 3})), i64({2}, {0, bad})});
+    check(attrsOf("Scatter"), {f32({3}, {1, 2, 3}), i64({2}, {0, bad}), f32({2}, {7, 8})});
+    check(attrsOf("Scatter"), {Tensor(Type(Float32, {3, 0})), i64({1}, {bad}), Tensor(Type(Float32, {1, 0}))});
+  }
+}
+
+TEST(GenericScatter, CombinesInAndOutOfPlace) {
+  Random random(5);
+  for (const char* reduction : {"none", "add", "mul", "max", "min"})
+    for (const ElemKind kind : {Float32, Float64, Float16, Int8, UInt64})
+      for (const int64_t width : {1, 70, 20000}) {
+        const int64_t rows = width > 100 ? 3 : 40;
+        const Tensor data = drawn(kind, {rows, width});
+        const Tensor at = randomIndices(random, Type(Int64, {6}), -rows, rows - 1);
+        check(attrsOf("Scatter").set("reduction", reduction), {data, at, drawn(kind, {6, width}, 2)});
+      }
+  const Attrs add = attrsOf("Scatter").set("reduction", "add");
+  check(add, {reals(Float16, {2048}), i64({2}, {0, 0}), reals(Float16, {1, 1})});
+}
+
+TEST(GenericScatter, WorksInPlace) {
+  for (const char* reduction : {"none", "add"}) {
+    const Attrs attrs = attrsOf("Scatter").set("reduction", reduction);
+    const std::vector<Tensor> in{counted(Float32, {5, 3}), i64({3}, {1, -1, 1}), drawn(Float32, {3, 3})};
+    const std::vector<const Type*> types{&in[0].type(), &in[1].type(), &in[2].type()}, results{&in[0].type()};
+    const Problem problem{attrs, types, results};
+    const KernelPlan plan = rowOf(Op::Scatter).plan(problem, {});
+    const NativeRun apart = runPlan(kernels(), plan, problem, in, 1);
+    EXPECT_EQ(runPlan(kernels(), plan, problem, in, 1, true).out, apart.out);
+    expectClose(apart.out[0], runOne(attrs, in), false);
+  }
+}
+
+TEST(GenericRows, ServeEveryOperatorThatIsNotEmitted) {
+  for (const OpDef* op : allOps()) {
+    const Op name = opOf(*op);
+    const bool emitted = name == Op::Cast || name == Op::Splat || name == Op::Quantize || name == Op::Dequantize;
+    if (op->kind != OpKind::Core || emitted) continue;
+    EXPECT_NO_THROW(rowOf(name)) << op->name;
+  }
 }
 
 }  // namespace

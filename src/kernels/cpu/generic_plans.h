@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/cpu/lines.h"
 #include "kernels/cpu/plan.h"
 #include "kernels/cpu/window.h"
 #include "kernels/strided.h"
@@ -58,6 +59,9 @@ KernelStep step(std::string kernel, const Desc& desc, const Items& items, std::v
 
 // The window of a convolution or pool, with axes joined that it leaves as they are.
 WindowDesc windowDesc(const Problem& problem, const std::vector<int64_t>& kernel);
+
+// The lines of a tensor along an axis; none of its extents is zero.
+LinesDesc linesDesc(const Shape& shape, int64_t axis);
 
 template <int S>
 void addAxis(Axes<S>& axes, const typename Axes<S>::Axis& axis) {

@@ -2,12 +2,9 @@
 #pragma once
 
 #include "kernels/cpu/domain.h"
-#include "kernels/cpu/walk.h"
+#include "kernels/cpu/lines.h"
 
 namespace aglow::cpu {
-
-// Results side by side that one item computes.
-inline constexpr int kReduceCols = 64;
 
 // Each result combines `reduced` places, at each of which `run` neighbours. Results whose elements are neighbours are
 // computed side by side: the last axis of `kept` counts blocks of kReduceCols out of `cols`.
@@ -21,12 +18,6 @@ struct ReduceDesc {
   Items items;
   Axes<1> kept;
   Axes<1> reduced;
-};
-
-// Lines along an axis: `stride` of them side by side, `outer` times. An item is a block of kReduceCols neighbours.
-struct LinesDesc {
-  int64_t extent, stride, blocks;
-  Items items;
 };
 
 struct ScanDesc {

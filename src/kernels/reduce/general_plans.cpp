@@ -28,6 +28,14 @@ int64_t neutral(Combination how, ElemKind kind) {
 
 }  // namespace
 
+LinesDesc linesDesc(const Shape& shape, int64_t axis) {
+  const AxisLines lines(shape, axis);
+  LinesDesc desc{lines.extent, lines.stride, ceilDiv(lines.stride, kReduceCols), {}};
+  desc.items =
+      dealt(lines.outer * desc.blocks, std::min<int64_t>(lines.stride, kReduceCols) * lines.extent, kUnitElements);
+  return desc;
+}
+
 KernelPlan reduce(const Problem& problem, const Machine& machine) {
   KernelPlan plan;
   const Type& y = problem.outType();
@@ -71,6 +79,16 @@ KernelPlan reduce(const Problem& problem, const Machine& machine) {
   } else {
     plan.steps.push_back(step("reduce" + domainName(domainFor(kind)), desc, desc.items, loadAndStore(kind)));
   }
+  return plan;
+}
+
+KernelPlan scan(const Problem& problem, const Machine&) {
+  KernelPlan plan;
+  const Type& x = problem.inType(0);
+  if (x.elements() == 0) return plan;
+  ScanDesc desc{linesDesc(x.shape(), problem.attrs.integer("axis")), combinationOf(problem.attrs.word("kind")),
+                problem.attrs.integer("exclusive"), problem.attrs.integer("reverse")};
+  plan.steps.push_back(step("scan" + domainName(domainFor(x.kind())), desc, desc.lines.items, loadAndStore(x.kind())));
   return plan;
 }
 
