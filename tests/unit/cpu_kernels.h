@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -92,28 +93,48 @@ inline std::vector<float> floatsOf(const Tensor& tensor) {
   return {from, from + tensor.type().elements()};
 }
 
-// [N, C, H, W] to [N, ceil(C / lanes), H, W, lanes]; what fills up the last block must not matter.
-inline std::vector<float> toBlocked(const Tensor& x, int64_t lanes, float filling = 1e30F) {
-  const Shape& s = x.type().shape();
-  const int64_t blocks = ceilDiv(s[1], lanes), plane = s[2] * s[3];
-  std::vector<float> blocked(static_cast<size_t>(s[0] * blocks * plane * lanes), filling);
-  const float* from = x.ref().as<const float>();
-  for (int64_t n = 0; n < s[0]; ++n)
-    for (int64_t c = 0; c < s[1]; ++c)
-      for (int64_t i = 0; i < plane; ++i)
-        blocked[static_cast<size_t>(((n * blocks + c / lanes) * plane + i) * lanes + c % lanes)] =
-            from[(n * s[1] + c) * plane + i];
-  return blocked;
+// Small caches let small problems have passes, groups of tiles and prefetches.
+inline Machine randomMachine(Rng& rng, int lanes) {
+  return {.lanes = lanes,
+          .registers = rng.flip() ? 32 : 16,
+          .fma = true,
+          .l2 = rng.pick<int64_t>({1 << 11, 1 << 14, 1 << 20})};
 }
 
-// The largest difference between a blocked result and what it should be; channels behind the last are not looked at.
-inline double blockedError(const std::vector<float>& got, const Tensor& want, int64_t lanes) {
-  const std::vector<float> mask = toBlocked(Tensor(want.type()), lanes), blocked = toBlocked(want, lanes);
-  EXPECT_EQ(got.size(), blocked.size());
-  double error = 0;
-  for (size_t i = 0; i < std::min(got.size(), blocked.size()); ++i)
-    if (mask[i] == 0) error = std::max(error, std::abs(static_cast<double>(got[i]) - blocked[i]));
-  return error;
+// Runs the first row that serves the operator, with the units in several orders, and compares with the reference.
+template <int W>
+void checkRow(const Attrs& attrs, const std::vector<Tensor>& in, std::span<const KernelRow> rows,
+              const KernelLookup& lookup, const Machine& machine, double tolerance = 1e-4) {
+  std::string trace = std::string(attrs.op().name) + ", lanes " + std::to_string(W);
+  for (const Tensor& tensor : in) trace += ", " + tensor.type().text();
+  SCOPED_TRACE(trace);
+  const Tensor want = runOne(attrs, in);
+  std::vector<const Type*> types;
+  std::vector<std::vector<float>> operands;  // of exact size, so that sanitizers see what is read outside
+  std::vector<const float*> inputs;
+  for (const Tensor& tensor : in) {
+    types.push_back(&tensor.type());
+    operands.push_back(floatsOf(tensor));
+  }
+  for (const std::vector<float>& operand : operands) inputs.push_back(operand.data());
+  const Type* result = &want.type();
+  const Problem problem{attrs, types, {&result, 1}};
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
+    return r.op == opOf(attrs.op()) && r.applies(problem, machine);
+  });
+  ASSERT_NE(row, rows.end());
+  const KernelPlan plan = row->plan(problem, machine);
+  const std::vector<float> got = runPlan<W>(plan, lookup, inputs, 0), expected = floatsOf(want);
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(expected[i]) ? std::isnan(got[i]) : std::abs(got[i] - expected[i]) <= tolerance) continue;
+    if (got[i] == expected[i]) continue;
+    FAIL() << "element " << i << " is " << got[i] << " instead of " << expected[i];
+  }
+  for (const int order : {1, 3}) {
+    const std::vector<float> again = runPlan<W>(plan, lookup, inputs, order);
+    EXPECT_EQ(std::memcmp(again.data(), got.data(), got.size() * sizeof(float)), 0) << "units in another order";
+  }
 }
 
 }  // namespace aglow::cpu

@@ -1,81 +1,48 @@
-// Register tiles against the reference kernels: convolutions on blocked and planar maps and products of matrices, for
-// all widths of vectors, in any order of the units.
+// Register tiles against the reference kernels, for all widths of vectors.
 #ifdef __clang__  // the language of kernels
 
 #include "unit/cpu_kernels.h"
-
-#include <fmt/format.h>
-
-#include "kernels/conv/conv_plan.h"
+// Behind what keeps the compiler quiet about vectors.
+#include "kernels/gemm/matvec.kernel.cpp"
 #include "kernels/gemm/pack.h"
 #include "kernels/gemm/tile.kernel.cpp"
-#include "kernels/gemm/tile_plan.h"
 
 namespace aglow::cpu {
 namespace {
 
-AnyKernel findTiles(const std::string& name) {
-#define ROWS(R)                                                                              \
-  if (name == "tiles_r" #R "_w4") return reinterpret_cast<AnyKernel>(aglow_tiles_r##R##_w4); \
-  if (name == "tiles_r" #R "_w8") return reinterpret_cast<AnyKernel>(aglow_tiles_r##R##_w8); \
-  if (name == "tiles_r" #R "_w16") return reinterpret_cast<AnyKernel>(aglow_tiles_r##R##_w16);
-  ROWS(1)
-  ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14)
-#undef ROWS
-      return nullptr;
-}
-
-// Small caches let small problems have passes, groups of tiles and prefetches.
-Machine machineOf(int lanes, Rng& rng) {
-  return {.lanes = lanes,
-          .registers = rng.flip() ? 32 : 16,
-          .fma = true,
-          .l2 = rng.pick<int64_t>({1 << 11, 1 << 14, 1 << 20})};
-}
-
-template <int W>
-void checkSame(const KernelPlan& plan, const std::vector<const float*>& inputs, const std::vector<float>& result) {
-  EXPECT_EQ(runPlan<W>(plan, findTiles, inputs, 1), result);
-  EXPECT_EQ(runPlan<W>(plan, findTiles, inputs, 3), result);
+AnyKernel findKernel(const std::string& name) {
+#define KERNEL(NAME) \
+  if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
+#define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
+  WIDTHS(tiles_r1)
+  WIDTHS(tiles_r2) WIDTHS(tiles_r3) WIDTHS(tiles_r4) WIDTHS(tiles_r5) WIDTHS(tiles_r6) WIDTHS(tiles_r7) WIDTHS(tiles_r8)
+      WIDTHS(tiles_r9) WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14)
+          WIDTHS(matvec_m1) WIDTHS(matvec_m2) WIDTHS(matvec_m3) WIDTHS(matvec_m4) WIDTHS(pack_panels) return nullptr;
 }
 
 template <int W>
 void checkConv(uint64_t seed) {
+  SCOPED_TRACE(seed);
   Rng rng(seed);
-  const Machine machine = machineOf(W, rng);
-  ConvShape s;
-  s.planar = rng.between(0, 3) == 0;
-  s.group = !s.planar && rng.between(0, 3) == 0 ? 2 : 1;
-  s.images = rng.between(1, 2);
-  s.channels = s.group > 1 ? s.group * W * rng.between(1, 2) : rng.between(1, s.planar ? 4 : 3 * W);
-  s.outputs = s.group > 1 ? s.group * 2 * W * rng.between(1, 2) : rng.between(1, 5 * W);
-  s.kh = rng.between(1, 3), s.kw = rng.between(1, 4);
-  s.sy = rng.between(1, 2), s.sx = rng.between(1, 3);
-  s.dy = rng.between(1, 2), s.dx = rng.between(1, 2);
-  const bool pads = rng.flip();
-  s.py = pads ? rng.between(0, 3) : 0, s.px = pads ? rng.between(0, 3) : 0;
-  const int64_t bottom = pads ? rng.between(0, 3) : 0, right = pads ? rng.between(0, 3) : 0;
-  s.height = rng.between(s.kh * s.dy, 9), s.width = rng.between(s.kw * s.dx, 33);
-
-  const Tensor x = randomTensor(rng, {s.images, s.channels, s.height, s.width});
-  const Tensor filter = randomTensor(rng, {s.outputs, s.channels / s.group, s.kh, s.kw});
-  Attrs attrs = attrsOf("Conv");
-  attrs.set("strides", std::vector<int64_t>{s.sy, s.sx});
-  attrs.set("pads", std::vector<int64_t>{s.py, s.px, bottom, right});
-  attrs.set("dilations", std::vector<int64_t>{s.dy, s.dx});
-  attrs.set("group", s.group);
-  const Tensor want = runOne(attrs, {x, filter});
-  s.outHeight = want.type().dim(2), s.outWidth = want.type().dim(3);
-  SCOPED_TRACE(fmt::format("seed {}, {} * {}, strides {} {}, lanes {}", seed, x.type().text(), filter.type().text(),
-                           s.sy, s.sx, W));
-
-  const KernelPlan plan = planBlockedConv(s, machine);
-  const std::vector<float> input = s.planar ? floatsOf(x) : toBlocked(x, W);
-  const std::vector<float> packed = floatsOf(packFilter(filter, 2 * W));
-  const std::vector<const float*> inputs{input.data(), packed.data()};
-  const std::vector<float> got = runPlan<W>(plan, findTiles, inputs, 0);
-  EXPECT_LT(blockedError(got, want, W), 1e-4);
-  checkSame<W>(plan, inputs, got);
+  const Machine machine = randomMachine(rng, W);
+  const bool planar = rng.between(0, 3) == 0, pads = rng.flip();
+  const int64_t group = !planar && rng.between(0, 3) == 0 ? 2 : 1;
+  const int64_t channels = group > 1 ? W * rng.between(1, 2) : rng.between(1, planar ? 4 : 3 * W);
+  const int64_t outputs = group > 1 ? group * 2 * W * rng.between(1, 2) : rng.between(1, 5 * W);
+  const int64_t kh = rng.between(1, 3), kw = rng.between(1, 4), dy = rng.between(1, 2), dx = rng.between(1, 2);
+  const int64_t images = rng.between(1, 2), h = rng.between(kh * dy, 9), w = rng.between(kw * dx, 33);
+  const auto pad = [&] { return pads ? rng.between(0, 3) : 0; };
+  Attrs attrs = attrsOf("BlockedConv");
+  attrs.set("strides", std::vector<int64_t>{rng.between(1, 2), rng.between(1, 3)});
+  attrs.set("pads", std::vector<int64_t>{pad(), pad(), pad(), pad()});
+  attrs.set("dilations", std::vector<int64_t>{dy, dx});
+  attrs.set("group", group);
+  attrs.set("outputs", outputs);
+  attrs.set("lanes", int64_t{W});
+  const Tensor x = planar ? randomTensor(rng, {images, channels, h, w})
+                          : randomTensor(rng, {images, ceilDiv(group * channels, W), h, w, W});
+  const Tensor filter = packFilter(randomTensor(rng, {outputs, channels, kh, kw}), 2 * W);
+  checkRow<W>(attrs, {x, filter}, convRows(), findKernel, machine);
 }
 
 TEST(CpuTiles, Convolutions) {
@@ -83,6 +50,45 @@ TEST(CpuTiles, Convolutions) {
     checkConv<4>(seed);
     checkConv<8>(seed + 1000);
     checkConv<16>(seed + 2000);
+  }
+}
+
+template <int W>
+void checkPacked(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t m = rng.between(1, 40), k = rng.between(0, 5) == 0 ? 1100 : rng.between(1, 70), n = rng.between(1, 150);
+  const Tensor a = rng.flip() ? randomTensor(rng, {m, k}) : randomTensor(rng, {2, rng.between(1, 9), k});
+  Attrs attrs = attrsOf("PackedMatMul");
+  attrs.set("n", n);
+  checkRow<W>(attrs, {a, packMatrix(randomTensor(rng, {k, n}), 2 * W)}, gemmRows(), findKernel, machine);
+}
+
+template <int W>
+void checkProduct(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t m = rng.between(1, 40), k = rng.between(1, 70),
+                n = rng.flip() ? W * rng.between(1, 6) : rng.between(1, 99);
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> leading{
+      {{}, {}}, {{3}, {}}, {{}, {3}}, {{2, 3}, {2, 3}}, {{2, 1}, {3}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 2, 1}}};
+  auto [as, bs] = rng.pick(leading);
+  as.insert(as.end(), {m, k});
+  bs.insert(bs.end(), {k, n});
+  const Tensor a = randomTensor(rng, Shape(as)), b = randomTensor(rng, Shape(bs));
+  checkRow<W>(attrsOf("MatMul"), {a, b}, gemmRows(), findKernel, machine);
+}
+
+TEST(CpuTiles, Products) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    checkPacked<4>(seed);
+    checkPacked<8>(seed + 1000);
+    checkPacked<16>(seed + 2000);
+    checkProduct<4>(seed);
+    checkProduct<8>(seed + 1000);
+    checkProduct<16>(seed + 2000);
   }
 }
 

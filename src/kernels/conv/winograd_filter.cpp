@@ -3,19 +3,12 @@
 
 #include <algorithm>
 
+#include "ops/winograd.h"
 #include "support/sizes.h"
 
 namespace aglow::cpu {
 
 namespace {
-
-constexpr double kG2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
-constexpr double kG4[6][3] = {{1. / 4, 0, 0},
-                              {-1. / 6, -1. / 6, -1. / 6},
-                              {-1. / 6, 1. / 6, -1. / 6},
-                              {1. / 24, 1. / 12, 1. / 6},
-                              {1. / 24, -1. / 12, 1. / 6},
-                              {0, 0, 1}};
 
 // Results computed over results wanted.
 double waste(int64_t height, int64_t width, int64_t tile) {
@@ -41,7 +34,7 @@ Tensor winogradFilter(const Tensor& filter, int tile, int64_t panel) {
                   (tile == 2 || tile == 4),
               "cannot transform " + filter.type().text());
   const int64_t outputs = shape[0], channels = shape[1], edge = tile + 2;
-  const double(*g)[3] = tile == 2 ? kG2 : kG4;
+  const double(*g)[3] = tile == 2 ? winograd::Transform<2>::kFilter : winograd::Transform<4>::kFilter;
   const int64_t panels = ceilDiv(outputs, panel);
   Tensor transformed(Type(ElemKind::Float32, Shape({edge * edge, panels, channels, panel})));
   const float* from = filter.ref().as<const float>();

@@ -1,0 +1,24 @@
+// What the kernels around products of matrices need to know besides the tiles.
+#pragma once
+
+#include <stdint.h>
+
+namespace aglow::cpu {
+
+// Few rows by a packed matrix. A unit is a run of matVecPanels(rows) panels.
+struct MatVecDesc {
+  int64_t depth, columns, vectors, panels;
+  int64_t rows;
+};
+
+// Panels that are read side by side, so that several streams come from memory at once.
+constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
+inline constexpr int64_t kMatVecRows = 4;
+
+// Matrices [batches, depth, columns] into panels in scratch memory. A unit is a panel.
+struct PackDesc {
+  int64_t from, to;  // numbers of the addresses
+  int64_t depth, columns, panels;
+};
+
+}  // namespace aglow::cpu
