@@ -24,7 +24,7 @@ AGLOW_INLINE I remainder(I a, I b) {
 
 // A negative exponent gives zero unless the base is 1 or -1.
 template <class I>
-AGLOW_INLINE I power(I base, I exponent) {
+AGLOW_INLINE I raised(I base, I exponent) {
   if (kHasSign<I> && exponent < 0) {
     if (base != I(1) && base != I(-1)) return 0;
     return base == I(1) || exponent % 2 == 0 ? I(1) : I(-1);
