@@ -71,15 +71,16 @@ need() {
   took
 }
 
-# The Python packages of the tests, in build/venv; rebuilt when tools/requirements.txt changes.
+# need_python [FOLDER REQUIREMENTS]: Python packages in a folder of their own, by default those of the tests in
+# build/venv; installed anew when the list of requirements changes.
 need_python() {
-  local stamp=build/venv/requirements.txt
-  cmp -s tools/requirements.txt "$stamp" && return
-  step "installing Python packages into build/venv (tools/requirements.txt)"
+  local folder=${1:-build/venv} requirements=${2:-tools/requirements.txt}
+  cmp -s "$requirements" "$folder/requirements.txt" && return
+  step "installing Python packages into $folder ($requirements)"
   mkdir -p build
-  python3 -m venv --clear build/venv || die "python3 cannot make a virtual environment"
-  build/venv/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt </dev/null ||
+  python3 -m venv --clear "$folder" || die "python3 cannot make a virtual environment"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" </dev/null ||
     die "pip failed: is the machine offline, or Python older than 3.11?"
-  cp tools/requirements.txt "$stamp"
+  cp "$requirements" "$folder/requirements.txt"
   took
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Writes the models that peers.py measures as ONNX files, with random weights from a fixed seed.
+
+    build/bench-venv/bin/python bench/export_models.py [--models NAME,…] [--output build/bench-models]
+
+The architectures are those of torchvision and transformers, for one image of 224x224 or one text of 128 tokens. Beside
+NAME.onnx stand NAME/INPUT.npy, an input each, and NAME/expected.npy, what the model gives for them in float64.
+"""
+import argparse
+import os
+import pathlib
+import sys
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "bench-models"
+SEED = 1
+
+
+def image_model(name):
+    import torch
+    import torchvision
+    model = getattr(torchvision.models, name)(weights=None)
+    # Fresh statistics would leave a batch normalisation with nothing to do.
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.uniform_(-0.2, 0.2)
+            module.running_var.uniform_(0.8, 1.2)
+    return model, {"image": torch.rand(1, 3, 224, 224) * 2 - 1}
+
+
+def bert_base(attention):
+    import torch
+    import transformers
+
+    class Bert(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            config = transformers.BertConfig(attn_implementation=attention)
+            self.bert = transformers.BertModel(config, add_pooling_layer=False)
+
+        def forward(self, input_ids, attention_mask, token_type_ids):
+            return self.bert(input_ids=input_ids, attention_mask=attention_mask,
+                             token_type_ids=token_type_ids).last_hidden_state
+
+    tokens = (1, 128)
+    inputs = {"input_ids": torch.randint(0, 30000, tokens),
+              "attention_mask": torch.ones(tokens, dtype=torch.int64),
+              "token_type_ids": torch.zeros(tokens, dtype=torch.int64)}
+    inputs["attention_mask"][:, 120:] = 0
+    inputs["token_type_ids"][:, 64:] = 1
+    return Bert(), inputs
+
+
+MODELS = {
+    "resnet50": lambda attention: image_model("resnet50"),
+    "vgg19": lambda attention: image_model("vgg19"),
+    "mobilenet_v2": lambda attention: image_model("mobilenet_v2"),
+    "bert_base": bert_base,
+}
+
+
+def build(name, attention="eager"):
+    """The torch module and its inputs by name, always the same; attention says how transformers computes it."""
+    import torch
+    torch.manual_seed(SEED)
+    with torch.no_grad():
+        model, inputs = MODELS[name](attention)
+    return model.eval(), inputs
+
+
+def model_file(name, folder=FOLDER):
+    return pathlib.Path(folder) / f"{name}.onnx"
+
+
+def input_files(name, folder=FOLDER):
+    """The files by the inputs' names, in any order."""
+    return {path.stem: path for path in sorted((pathlib.Path(folder) / name).glob("*.npy")) if path.stem != "expected"}
+
+
+def expected_file(name, folder=FOLDER):
+    return pathlib.Path(folder) / name / "expected.npy"
+
+
+def export(name, folder=FOLDER):
+    """Writes a model's files unless they exist."""
+    import numpy
+    import torch
+    target = model_file(name, folder)
+    if target.exists():
+        return
+    values = pathlib.Path(folder) / name
+    values.mkdir(parents=True, exist_ok=True)
+    model, inputs = build(name)
+    temporary = target.with_suffix(".tmp")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter: shapes become constants, as they should
+        torch.onnx.export(model, tuple(inputs.values()), str(temporary), input_names=list(inputs), output_names=["y"],
+                          opset_version=17, do_constant_folding=True, dynamo=False)
+        wide = [value.double() if value.is_floating_point() else value for value in inputs.values()]
+        numpy.save(expected_file(name, folder), model.double()(*wide).numpy())
+    for key, value in inputs.items():
+        numpy.save(values / f"{key}.npy", value.numpy())
+    os.replace(temporary, target)
+    print(f"{target} ({target.stat().st_size / 1e6:.0f} MB)", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS), help="some of: %(default)s")
+    parser.add_argument("--output", type=pathlib.Path, default=FOLDER, metavar="DIR")
+    options = parser.parse_args()
+    for name in options.models.split(","):
+        if name not in MODELS:
+            sys.exit(f"there is no model '{name}'; there are: {', '.join(MODELS)}")
+        export(name, options.output)
+
+
+if __name__ == "__main__":
+    main()
