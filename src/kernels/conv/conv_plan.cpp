@@ -1,8 +1,11 @@
 // Plans of convolutions.
 #include "kernels/conv/conv_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "kernels/conv/plane_desc.h"
 #include "kernels/gemm/tile_plan.h"
 #include "support/sizes.h"
 
@@ -50,6 +53,47 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
   std::copy_n(dims, 4, plan.epilogueDims);
   plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) *
                static_cast<double>(channels * s.kh * s.kw);
+  return plan;
+}
+
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine) {
+  // The columns under the taps of a row, the results and the weights should fit into the registers.
+  const int64_t highest = machine.registers >= 32 ? 8 : 5;
+  constexpr int64_t kUnits = 32, kUnitTaps = 1 << 14;  // taps of vectors worth the handing over to a thread
+  const int64_t blocks = s.channels / machine.lanes, tiles = ceilDiv(s.outWidth, highest);
+  const int64_t rows = ceilDiv(s.outWidth, tiles), planes = s.images * blocks;
+  const int64_t lastInside = floorDiv(s.width - 1 + s.px - (s.kw - 1) * s.dx, s.sx);
+  const int64_t planeTaps = s.outHeight * s.outWidth * s.kh * s.kw;
+  const int64_t groups = std::min(ceilDiv(kUnits, planes), planeTaps / kUnitTaps);
+  const PlaneDesc desc{.blocks = blocks,
+                       .height = s.height,
+                       .width = s.width,
+                       .kh = s.kh,
+                       .kw = s.kw,
+                       .sy = s.sy,
+                       .sx = s.sx,
+                       .py = s.py,
+                       .px = s.px,
+                       .dy = s.dy,
+                       .dx = s.dx,
+                       .bottom = s.bottom,
+                       .right = s.right,
+                       .outHeight = s.outHeight,
+                       .outWidth = s.outWidth,
+                       .countPadding = countPadding ? 1 : 0,
+                       .tiles = tiles,
+                       .tall = s.outWidth - tiles * (rows - 1),
+                       .leftOutside = std::min(ceilDiv(s.px, s.sx), rows),
+                       .rightOutside = std::clamp<int64_t>(s.outWidth - 1 - lastInside, 0, rows),
+                       .tileGroups = std::clamp<int64_t>(groups, 1, s.outHeight * tiles)};
+  KernelPlan plan;
+  plan.steps = {{.kernel = fmt::format("{}_r{}_w{}", kernel, rows, machine.lanes),
+                 .descriptor = descriptorBytes(desc),
+                 .units = planes * desc.tileGroups,
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  const int64_t dims[4] = {s.images, blocks, s.outHeight * s.outWidth, machine.lanes};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(planes * machine.lanes) * static_cast<double>(planeTaps);
   return plan;
 }
 

@@ -10,11 +10,15 @@ struct ConvShape {
   int64_t channels = 1, height = 1, width = 1;  // of the input
   int64_t outputs = 1, outHeight = 1, outWidth = 1;
   int64_t kh = 1, kw = 1, sy = 1, sx = 1, py = 0, px = 0, dy = 1, dx = 1;
+  int64_t bottom = 0, right = 0;  // padding at the ends
   int64_t group = 1;
   bool planar = false;  // the input is [N, C, H, W]
 };
 
 // The filter is packed as packFilter does.
 KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
+
+// One output channel for each input channel, by a kernel of plane.kernel.cpp: depthwise, max_planes or mean_planes.
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine);
 
 }  // namespace aglow::cpu

@@ -19,11 +19,11 @@ AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, 
         AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[m][s][c] = V{};
     AGLOW_ROLLED for (int64_t k = 0; k < d.depth; ++k) {
       V values[M];
-      AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = broadcast<W>(a[m * d.depth + k]);
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = splat<float, W>(a[m * d.depth + k]);
       AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
         const float* w = panel[s] + (k * C + c) * W;
         if (c * W % kLine == 0) __builtin_prefetch(w + kAhead);
-        const V weights = loadLanes<W>(w);
+        const V weights = loadLanes<V>(w);
         AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m][s][c] = values[m] * weights + sums[m][s][c];
       }
     }
@@ -41,6 +41,7 @@ AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, 
 
 template <int W>
 AGLOW_INLINE int32_t packPanels(const PackDesc& d, void* const* p, int64_t begin, int64_t end) {
+  using V = Lanes<float, W>;
   constexpr int64_t kPanel = 2 * W;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t column = unit % d.panels * kPanel, count = smaller(kPanel, d.columns - column);
@@ -48,8 +49,8 @@ AGLOW_INLINE int32_t packPanels(const PackDesc& d, void* const* p, int64_t begin
     float* to = static_cast<float*>(p[d.to]) + unit * d.depth * kPanel;
     for (int64_t k = 0; k < d.depth; ++k, from += d.columns, to += kPanel) {
       if (count == kPanel) {
-        storeLanes<W>(to, loadLanes<W>(from));
-        storeLanes<W>(to + W, loadLanes<W>(from + W));
+        storeLanes(to, loadLanes<V>(from));
+        storeLanes(to + W, loadLanes<V>(from + W));
       } else {
         for (int64_t i = 0; i < kPanel; ++i) to[i] = i < count ? from[i] : 0;
       }

@@ -3,7 +3,7 @@
 // For kernels only.
 #pragma once
 
-#include "kernels/cpu/abi.h"
+#include "kernels/cpu/vectors.h"
 #include "kernels/gemm/tile_desc.h"
 
 #define AGLOW_INLINE __attribute__((always_inline)) inline
@@ -20,28 +20,6 @@ inline constexpr int64_t kLine = 16;  // floats in a line of the cache
 AGLOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 AGLOW_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 AGLOW_INLINE int64_t roundedUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Vectors in memory that are only aligned as floats are.
-template <int W>
-struct __attribute__((packed, aligned(4), may_alias)) LooseLanes {
-  Lanes<float, W> value;
-};
-
-template <int W>
-AGLOW_INLINE Lanes<float, W> loadLanes(const float* from) {
-  return reinterpret_cast<const LooseLanes<W>*>(from)->value;
-}
-
-template <int W>
-AGLOW_INLINE void storeLanes(float* to, Lanes<float, W> value) {
-  reinterpret_cast<LooseLanes<W>*>(to)->value = value;
-}
-
-// The conversion of a scalar is a broadcast; adding it to zero would be an addition.
-template <int W>
-AGLOW_INLINE Lanes<float, W> broadcast(float value) {
-  return static_cast<Lanes<float, W>>(value);
-}
 
 AGLOW_INLINE const float* placeOf(void* const* p, const TilePlace& place) {
   return static_cast<const float*>(p[place.operand]) + place.offset;
@@ -79,7 +57,7 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
     AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
   } else {
     AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] =
-        loadLanes<W>(part.partial + (r * C + c) * W);
+        loadLanes<V>(part.partial + (r * C + c) * W);
   }
 
   const int64_t top = part.row * d.sy - d.py;
@@ -105,9 +83,9 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
           for (int64_t line = 0; line < d.prefetch; ++line) __builtin_prefetch(w + part.ahead + line * kLine, 0, 2);
         AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) {
           V weights[C];
-          AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<W>(w + c * W);
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<V>(w + c * W);
           AGLOW_UNROLL for (int r = 0; r < R; ++r) {
-            const V value = broadcast<W>(at[r][i]);
+            const V value = splat<float, W>(at[r][i]);
             AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = value * weights[c] + sums[r][c];
           }
         }
@@ -117,7 +95,7 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
 
   if (!part.last) {
     AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c)
-        storeLanes<W>(part.partial + (r * C + c) * W, sums[r][c]);
+        storeLanes(part.partial + (r * C + c) * W, sums[r][c]);
     return;
   }
   // Through memory, so that what is stacked on a result appears once in the code and not R times.
