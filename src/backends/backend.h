@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "graph/node.h"
 #include "inst/program.h"
+#include "layout/vector_layout.h"
 #include "support/decision.h"
 
 namespace aglow {
@@ -74,6 +76,8 @@ public:
   virtual Decision supports(const Node& node) const = 0;
   // Bytes of memory that an instruction needs while it runs, besides its operands.
   virtual int64_t scratchBytes(const Program&, const Instr&) const { return 0; }
+  // The vectors to lay out channels and weights for; a backend with an answer takes target operators.
+  virtual std::optional<VectorLayout> vectorLayout() const { return std::nullopt; }
   // The program is placed.
   virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
 };

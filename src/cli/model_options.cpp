@@ -101,6 +101,9 @@ void ModelOptions::add(CLI::App& command) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->delimiter(',');
+  command
+      .add_option("--lanes", lanes, "Lay channels and weights out for vectors of so many f32 (0: as the backend has)")
+      ->type_name("N");
   std::vector<std::string_view> names;
   for (const Phase& phase : phases()) names.push_back(phase.name);
   command.add_option("--start-from", startFrom, fmt::format("Begin at this phase: {}", fmt::join(names, ", ")))
@@ -132,6 +135,7 @@ Result<CompileOptions> ModelOptions::parse() const {
   CompileOptions options;
   options.backend = backend;
   options.target = target;
+  options.lanes = lanes;
   options.startFrom = startFrom;
   options.stopAfter = stopAfter;
   options.verifyEach = verifyEach;

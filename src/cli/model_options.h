@@ -14,6 +14,7 @@ struct ModelOptions {
   std::vector<std::string> shapes, dims, values, disable, printAfter;
   std::string backend = "interpreter", startFrom, stopAfter, dump;
   codegen::TargetOptions target;
+  int64_t lanes = 0;
   bool verifyEach = false, timing = false;
   std::string memoryLimit;
 

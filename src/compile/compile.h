@@ -37,6 +37,7 @@ struct CompileOptions {
   std::map<std::string, int64_t> dims;                 // --dim
   std::map<std::string, onnx::GivenInput> given;       // inputs known when compiling
   std::set<std::string, std::less<>> disabled;         // passes and rules by name
+  int64_t lanes = 0;                                   // of the layout phase; 0: as the backend says
   std::string startFrom;                               // phase; for text forms
   std::string stopAfter;                               // phase or pass
   bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x

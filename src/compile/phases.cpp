@@ -15,6 +15,7 @@
 #include "inst/schedule.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
+#include "layout/layout.h"
 #include "lower/lower.h"
 #include "memory/plan.h"
 #include "optimize/optimize.h"
@@ -55,6 +56,12 @@ Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
 
 Status optimize(PipelineState& state) { return runPipeline(state, optimizePipeline()); }
 Status optimizeCore(PipelineState& state) { return runPipeline(state, loweredPipeline()); }
+
+Status layout(PipelineState& state) {
+  std::optional<VectorLayout> vectors = state.backend.vectorLayout();
+  if (state.options.lanes > 0) vectors = VectorLayout{.lanes = state.options.lanes};
+  return vectors ? runPipeline(state, layoutPipeline(*vectors)) : Status();
+}
 
 // Lowering ends with what the backend can do; anything else is said at once, with the backend's reasons.
 Status checkSupport(const Function& function, const Backend& backend) {
@@ -139,6 +146,7 @@ constexpr Phase kPhases[] = {
     {"optimize", "target-independent rules and passes on the model's own operators", optimize},
     {"lower", "composite operators become core ones, unless the backend keeps them", lowerComposites},
     {"optimize-core", "the rules again, on what lowering left", optimizeCore},
+    {"layout", "channels in blocks and weights in panels, where the backend has vectors", layout},
     {"schedule", "the order of nodes that keeps peak memory low", schedule},
     {"irgen", "nodes become instructions over addresses", irgen},
     {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
@@ -156,9 +164,10 @@ const Phase* findPhase(std::string_view name) {
 
 std::vector<std::string> passNames() {
   std::vector<std::string> names;
-  for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline()})
+  for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline(), layoutPipeline({.lanes = 1})})
     for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "scratch"}) names.emplace_back(name);
+  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "scratch"})
+    names.emplace_back(name);
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;
 }
@@ -239,6 +248,7 @@ std::vector<std::string> stageNames() {
 
 std::vector<std::string> switchNames() {
   std::vector<std::string> names = passNames();
+  names.emplace_back(kWinograd);
   for (const RuleTheme& theme : ruleThemes())
     for (const Rule& rule : theme.rules) names.emplace_back(rule.name);
   return names;
@@ -257,6 +267,10 @@ Status checkName(const std::string& name, const std::vector<std::string>& names,
 Status checkStage(const std::string& name) { return checkName(name, stageNames(), "phase or pass"); }
 
 Status checkOptions(const CompileOptions& options) {
+  constexpr int64_t kMostLanes = 64;
+  if (options.lanes < 0 || options.lanes > kMostLanes)
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("expected from 0 to {} lanes, got {}", kMostLanes, options.lanes)};
   AGLOW_OK(checkStage(options.stopAfter));
   AGLOW_OK(checkName(options.startFrom, phaseNames(), "phase"));
   for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(), "pass or rule"));

@@ -60,12 +60,12 @@ Status checkShape(const InferContext& c, int operand, const Shape& expected) {
 
 Result<Window> windowOf(const Attrs& attrs, std::vector<int64_t> kernel) {
   const int axes = static_cast<int>(kernel.size());
-  const auto list = [&](std::string_view name, int length, int64_t value) {
+  const auto listOf = [&](std::string_view name, int length, int64_t value) {
     return filled(attrs.indexOf(name) < 0 ? std::vector<int64_t>{} : attrs.ints(name), length, value);
   };
-  const std::vector<int64_t> pads = list("pads", 2 * axes, 0);
+  const std::vector<int64_t> pads = listOf("pads", 2 * axes, 0);
   Window window{
-      .kernel = std::move(kernel), .strides = list("strides", axes, 1), .dilations = list("dilations", axes, 1)};
+      .kernel = std::move(kernel), .strides = listOf("strides", axes, 1), .dilations = listOf("dilations", axes, 1)};
   AGLOW_OK(infer::checkAtLeast("kernel", window.kernel, 1));
   AGLOW_OK(infer::checkLength("strides", window.strides, axes));
   AGLOW_OK(infer::checkAtLeast("strides", window.strides, 1));

@@ -1,6 +1,7 @@
 // Common subexpressions. The first of several equal nodes stays, so the result does not depend on addresses.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "optimize/passes.h"
 #include "rewrite/pattern.h"
@@ -49,11 +50,18 @@ bool same(const Node& a, const Node& b) {
 }
 
 int64_t shareNodes(Function& function) {
+  // Nodes that read what the function also writes may read different values.
+  std::unordered_set<const Node*> written;
+  for (const Node* save : function.saves()) written.insert(save->input(1).node);
+  const auto readsWritten = [&](const Node& node) {
+    const std::vector<Value> inputs = node.inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](Value v) { return written.contains(v.node); });
+  };
   std::unordered_multimap<uint64_t, Node*> known;
   int64_t shared = 0;
   for (Node* node = function.front(); node != nullptr;) {
     Node* next = function.next(node);
-    if (node->op() != Op::Save) {
+    if (node->op() != Op::Save && !readsWritten(*node)) {
       const uint64_t hash = hashOf(*node);
       const auto [first, last] = known.equal_range(hash);
       const auto twin = std::find_if(first, last, [&](const auto& entry) { return same(*entry.second, *node); });

@@ -49,6 +49,14 @@ TEST_F(OptimizeTest, EqualNodesAndConstantsAreShared) {
   EXPECT_FALSE(*sharingPass().run(f, context));
 }
 
+TEST_F(OptimizeTest, ReadsOfWhatASaveChangedAreNotShared) {
+  Placeholder* state = module.addPlaceholder("state", Type(ElemKind::Float32, {2}));
+  b.output("a", b.exp(state->result()));
+  b.save(b.neg(state->result()), state);
+  b.output("b", b.exp(state->result()));
+  EXPECT_FALSE(*sharingPass().run(f, context));
+}
+
 TEST_F(OptimizeTest, DifferentNodesAreNotShared) {
   const Value x = in(), y = in(), p = b.input("p", Type(ElemKind::Bool, {}));
   b.output("a", b.sub(x, y));

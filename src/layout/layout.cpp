@@ -1,0 +1,15 @@
+// The order of the passes. What they leave behind is removed here; rules of the optimizer do not run again, since those
+// that move transposes would take the layouts apart.
+#include "layout/layout.h"
+
+#include "optimize/passes.h"
+
+namespace aglow {
+
+Pipeline layoutPipeline(const VectorLayout& layout) {
+  Pipeline pipeline("layout");
+  pipeline.add(blockedLayoutPass(layout)).add(packWeightsPass(layout)).add(deadCodePass()).add(sharingPass());
+  return pipeline;
+}
+
+}  // namespace aglow

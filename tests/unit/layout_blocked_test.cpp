@@ -1,0 +1,284 @@
+// Networks on blocked channels against themselves on planar ones, and where they are converted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "graph/verifier.h"
+#include "layout/layout.h"
+#include "layout_networks.h"
+#include "lower/lower.h"
+#include "optimize/optimize.h"
+
+namespace aglow {
+namespace {
+
+using namespace testing_support;  // NOLINT
+using testing::Contains;
+using testing::Not;
+
+// The network with its channels laid out, beside itself.
+Function& laidOut(Network& n, int64_t lanes, std::set<std::string, std::less<>> disabled = {}) {
+  if (Function* earlier = n.module.findFunction("blocked")) n.module.eraseFunction(earlier);
+  AGLOW_CHECK(lower(n.f).ok(), "the network is lowered");
+  Function& blocked = *n.module.clone(n.f, "blocked");
+  ReferenceEvaluator evaluator;
+  PassContext context{.evaluator = evaluator, .disabled = std::move(disabled)};
+  const auto report = layoutPipeline({.lanes = lanes}).run(blocked, context);
+  AGLOW_CHECK(report.ok(), report.error().text());
+  const Status valid = verify(n.module);
+  AGLOW_CHECK(valid.ok(), valid.error().text());
+  return blocked;
+}
+
+void expectSame(Network& n) {
+  for (const int64_t lanes : {4, 8, 16}) {
+    const Function& blocked = laidOut(n, lanes);
+    Rng rng(7);
+    EXPECT_TRUE(sameResults(n.f, blocked, randomBindings(rng, n.f))) << lanes << " lanes\n"
+                                                                     << print(n.f) << print(blocked);
+  }
+}
+
+int targets(const Function& f) {
+  return countOf(f, Op::BlockedConv) + countOf(f, Op::WinogradConv) + countOf(f, Op::DepthwiseConv);
+}
+
+TEST(BlockedLayout, ResidualBlocksAreConvertedAtTheExitOnly) {
+  Network n;
+  Value x = n.b.relu(n.conv(n.image({1, 3, 12, 10}), 32, 3, {.strides = {2, 2}}));
+  x = n.residual(n.residual(n.b.maxPool(x, {.kernel = {2, 2}})));
+  x = n.b.add(n.conv(x, 48, 1, {.strides = {2, 2}}), n.conv(n.b.relu(n.conv(x, 48, 3, {.strides = {2, 2}})), 48, 3));
+  n.b.output("y", n.b.relu(x));
+  expectSame(n);
+  for (const int64_t lanes : {4, 8, 16}) {
+    const Function& f = laidOut(n, lanes);
+    EXPECT_EQ(countOf(f, Op::Conv), 0);
+    EXPECT_EQ(targets(f), 8);
+    EXPECT_EQ(countOf(f, Op::Transpose), 1);
+    EXPECT_EQ(countOf(f, Op::Pad), 0);
+    EXPECT_EQ(countOf(f, Op::Slice), 0);
+  }
+}
+
+TEST(BlockedLayout, AHeadBehindAGlobalPoolNeedsNoConversion) {
+  Network n;
+  Value x = n.b.relu(n.conv(n.image({2, 3, 8, 8}), 16, 3));
+  x = n.b.relu(n.conv(n.depthwise(x, 3), 32, 1));
+  n.b.output("y", n.dense(n.b.reduced(x, "mean", {2, 3}, false), 10));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::Transpose), 0);
+  EXPECT_EQ(countOf(f, Op::DepthwiseConv), 1);
+  EXPECT_EQ(countOf(f, Op::PackedMatMul), 1);
+  EXPECT_EQ(countOf(f, Op::MatMul), 0);
+}
+
+TEST(BlockedLayout, InvertedResidualsWithSqueezeExciteStayInBlocks) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 9, 9}), 24, 3, {.strides = {2, 2}});
+  Value y = n.b.hardSwish(n.depthwise(n.b.hardSwish(n.conv(x, 72, 1)), 3));
+  y = n.b.add(n.conv(n.squeezeExcite(y), 24, 1), x);
+  n.b.output("y", n.depthwise(y, 3, {2, 2}));
+  expectSame(n);
+  for (const int64_t lanes : {4, 8, 16}) EXPECT_EQ(countOf(laidOut(n, lanes), Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, GatesFromMatrixProductsBroadcast) {
+  Network n;
+  const Value x = n.conv(n.image({2, 16, 6, 6}), 24, 3);
+  const Value gate = n.b.sigmoid(n.dense(n.b.reduced(x, "mean", {2, 3}), 24));
+  n.b.output("y", n.conv(n.b.mul(x, n.b.reshaped(gate, {2, 24, 1, 1})), 16, 1));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::Transpose), 2);
+}
+
+TEST(BlockedLayout, ConcatenationsOfWholeBlocksStay) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 7, 7}), 16, 3);
+  const Value y = n.b.concat(
+      {n.conv(x, 16, 1), n.conv(x, 32, 3), n.b.avgPool(x, {.kernel = {3, 3}, .pads = {1, 1, 1, 1}}), n.conv(x, 5, 1)},
+      {.axis = 1});
+  n.b.output("y", n.conv(y, 16, 1));
+  expectSame(n);
+  for (const int64_t lanes : {4, 8, 16}) EXPECT_EQ(countOf(laidOut(n, lanes), Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, ConcatenationsInsideOfBlocksAreConverted) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 7, 7}), 16, 3);
+  n.b.output("y", n.conv(n.b.concat({n.conv(x, 6, 1), x}, {.axis = 1}), 16, 1));
+  expectSame(n);
+  EXPECT_GT(countOf(laidOut(n, 4), Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, FlattenedMapsEnterTheHeadPlanar) {
+  Network n;
+  Value x = n.b.relu(n.conv(n.image({1, 3, 8, 8}), 16, 3));
+  x = n.b.maxPool(n.b.relu(n.conv(x, 16, 3)), {.kernel = {2, 2}, .strides = {2, 2}});
+  n.b.output("y", n.dense(n.b.relu(n.dense(x, 40)), 10));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::Transpose), 1);
+  EXPECT_EQ(countOf(f, Op::PackedMatMul), 2);
+}
+
+TEST(BlockedLayout, UpsamplingStaysInBlocks) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 6, 5}), 20, 3);
+  Value up = n.b.resize(x, {.sizes = {1, 20, 12, 10}, .scales = {1, 1, 2, 2}, .mode = "nearest"});
+  up = n.b.resize(up, {.sizes = {1, 20, 18, 10}, .scales = {1, 1, 1.5, 1}, .mode = "linear"});
+  n.b.output("y", n.conv(up, 16, 3));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 16), Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, TransposedConvolutionsStayInBlocks) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 6, 5}), 16, 3);
+  const Value up = n.b.convTranspose(x, n.weights({16, 24, 2, 2}), {}, {.strides = {2, 2}});
+  n.b.output("y", n.conv(up, 16, 3));
+  AGLOW_CHECK(lower(n.f).ok(), "the network is lowered");
+  ReferenceEvaluator evaluator;
+  PassContext context{.evaluator = evaluator};
+  ASSERT_TRUE(loweredPipeline().run(n.f, context).ok());
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(targets(f), 3);
+  EXPECT_EQ(countOf(f, Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, OneSpatialAxisIsTheSecondOfTwo) {
+  Network n;
+  const Value x = n.b.relu(n.conv(n.image({2, 3, 20}), 16, 5, {.strides = {2}}));
+  const Value y = n.b.maxPool(n.conv(n.depthwise(x, 3), 24, 3, {.dilations = {2}}), {.kernel = {2}, .pads = {1, 0}});
+  n.b.output("y", n.b.transposed(n.b.tanh(y), {0, 2, 1}));
+  n.b.output("z", n.b.reduced(y, "max", {2}, false));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::Conv), 0);
+  EXPECT_EQ(countOf(f, Op::Transpose), 1);
+}
+
+TEST(BlockedLayout, ChannelsLastIsOneStepAway) {
+  Network n;
+  const Value x = n.b.transposed(n.image({1, 8, 8, 16}), {0, 3, 1, 2});
+  const Value y = n.conv(n.conv(x, 24, 3), 16, 3);
+  n.b.output("y", n.b.transposed(y, {0, 2, 3, 1}));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::Transpose), 2);
+}
+
+TEST(BlockedLayout, GroupsOfWholePanelsAreBlocked) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 6, 6}), 32, 3);
+  n.b.output("y", n.conv(x, 32, 3, {.group = 4}));
+  expectSame(n);
+  EXPECT_EQ(targets(laidOut(n, 4)), 2);
+  EXPECT_EQ(targets(laidOut(n, 8)), 1);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::Conv), 1);
+}
+
+TEST(BlockedLayout, ConvolutionsThatCannotStayAsTheyAre) {
+  Network n;
+  const Value x = n.image({1, 2, 5, 5, 5}), p = n.b.input("p", Type(ElemKind::Bool, {}));
+  n.b.output("a", n.b.conv(x, n.weights({16, 2, 3, 3, 3}), {}));
+  const Value image = n.image({1, 16, 8, 8});
+  n.b.output("b", n.b.conv(image, n.b.input("filter", Type(ElemKind::Float32, {16, 16, 3, 3})), {}));
+  n.b.output("c", n.conv(image, 32, 3, {.group = 16}));
+  n.b.output("d", n.conv(n.image({1, 1, 8, 8}), 1, 3));
+  n.b.when(p);
+  n.b.output("e", n.conv(image, 16, 3));
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::Conv), 5);
+  EXPECT_EQ(targets(f), 0);
+}
+
+TEST(BlockedLayout, ALargePlanarValueIsNotConvertedForASmallGate) {
+  Network n;
+  const Value x = n.image({1, 16, 20, 20});
+  const Value gate = n.b.sigmoid(n.conv(n.b.reduced(x, "mean", {2, 3}), 16, 1));
+  n.b.output("y", n.b.softmax(n.b.mul(x, gate), {.axis = 1}));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::Transpose), 0);
+}
+
+TEST(BlockedLayout, AValueIsConvertedOnceForAllReaders) {
+  Network n;
+  const Value x = n.image({1, 16, 8, 8});
+  const Value y = n.b.add(n.conv(x, 16, 3), n.conv(n.b.tanh(x), 16, 1));
+  n.b.output("y", n.b.softmax(y, {.axis = 1}));
+  n.b.output("z", n.conv(n.b.add(x, y), 16, 1));
+  n.b.output("m", n.b.reduced(y, "max", {1}));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::Transpose), 3);  // x, y and z
+}
+
+TEST(BlockedLayout, WhatASaveChangedIsReadAgain) {
+  Network n;
+  Placeholder* state = n.module.addPlaceholder("state", Type(ElemKind::Float32, {1, 16, 4, 4}));
+  n.b.output("y", n.conv(state->result(), 16, 3));
+  n.b.save(n.b.tanh(state->result()), state);
+  n.b.output("z", n.conv(state->result(), 16, 3));
+  expectSame(n);
+}
+
+TEST(BlockedLayout, WinogradCanBeForbidden) {
+  Network n;
+  n.b.output("y", n.conv(n.image({1, 32, 12, 12}), 32, 3));
+  expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::WinogradConv), 1);
+  const Function& direct = laidOut(n, 8, {"winograd"});
+  EXPECT_EQ(countOf(direct, Op::WinogradConv), 0);
+  EXPECT_EQ(countOf(direct, Op::BlockedConv), 1);
+  EXPECT_EQ(targets(laidOut(n, 8, {"blocked-layout"})), 0);
+}
+
+TEST(BlockedLayout, BiasesAreKnownWhenCompiling) {
+  Network n;
+  const Value filter = n.b.transposed(n.weights({3, 3, 16, 16}), {3, 2, 0, 1});
+  n.b.output("y", n.b.conv(n.image({1, 16, 8, 8}), filter, n.b.splat({.value = 0.5, .shape = {16}})));
+  n.b.output("z", n.b.conv(n.image({1, 16, 8, 8}), filter, n.b.input("bias", Type(ElemKind::Float32, {16}))));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_THAT(opsOf(f), Not(Contains("Splat")));
+  EXPECT_EQ(targets(f), 2);
+}
+
+TEST(PackWeights, KnownRightSidesArePacked) {
+  Network n;
+  const Value x = n.image({2, 3, 20});
+  const Value shared = n.weights({30, 20});
+  n.b.output("a", n.b.matMul(x, n.weights({20, 33})));
+  n.b.output("b", n.b.matMul(x, n.b.transposed(shared, {1, 0})));
+  n.b.output("c", n.b.matMul(n.b.reshaped(x, {6, 20}), n.weights({1, 20, 7})));
+  n.b.output("d", n.b.gather(shared, n.b.ints({3, 4}), {.axis = 0}));
+  n.b.output("e", n.b.matMul(x, n.b.input("dynamic", Type(ElemKind::Float32, {20, 8}))));
+  n.b.output("f", n.b.matMul(x, n.weights({2, 20, 8})));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::PackedMatMul), 3);
+  EXPECT_EQ(countOf(f, Op::MatMul), 2);
+  EXPECT_EQ(countOf(laidOut(n, 8, {"pack-weights"}), Op::PackedMatMul), 0);
+}
+
+class RandomNetworks : public testing::TestWithParam<int> {};
+
+TEST_P(RandomNetworks, KeepTheirMeaning) {
+  Network n(static_cast<uint64_t>(GetParam()));
+  std::vector<Value> values{
+      n.image({n.rng.between(1, 2), n.rng.between(1, 20), n.rng.between(5, 9), n.rng.between(5, 9)})};
+  for (int i = 0; i < 8; ++i) {
+    const Value x = values[static_cast<size_t>(n.rng.between(std::max<int64_t>(i - 2, 0), i))];
+    const bool large = x.type().elements() > 20000;
+    values.push_back(large ? n.b.slice(x, {.starts = {0, 0, 0, 0}, .sizes = {1, std::min<int64_t>(x.dim(1), 8), 5, 5}})
+                           : n.randomLayer(x));
+  }
+  for (const Value v : values)
+    if (v.node->uses().empty() || n.rng.between(0, 3) == 0) n.b.output("y", v);
+  expectSame(n);
+}
+
+INSTANTIATE_TEST_SUITE_P(BlockedLayout, RandomNetworks, testing::Range(0, 60));
+
+}  // namespace
+}  // namespace aglow
