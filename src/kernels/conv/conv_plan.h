@@ -18,6 +18,9 @@ struct ConvShape {
 // The filter is packed as packFilter does.
 KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
 
+// 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
+KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
+
 // One output channel for each input channel, by a kernel of plane.kernel.cpp: depthwise, max_planes or mean_planes.
 KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine);
 

@@ -52,6 +52,14 @@ KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
   return planBlockedConv(shape, machine);
 }
 
+// The record has no strides and dilations, which are 1.
+KernelPlan planWinograd(const Problem& problem, const Machine& machine) {
+  ConvShape shape = shapeOf(problem, {3, 3});
+  shape.channels = problem.inType(1).dim(2);
+  shape.outputs = problem.attrs.integer("outputs");
+  return planWinogradConv(shape, problem.attrs.integer("tile"), machine);
+}
+
 KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
   const Type& filter = problem.inType(1);
   return planPlanes("depthwise", shapeOf(problem, {filter.dim(1), filter.dim(2)}), false, machine);
@@ -78,9 +86,8 @@ KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::BlockedConv, "tiles", lanesFit, planBlocked},
-    {Op::DepthwiseConv, "planes", lanesFit, planDepthwise},
-    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},
+    {Op::BlockedConv, "tiles", lanesFit, planBlocked},      {Op::WinogradConv, "winograd", lanesFit, planWinograd},
+    {Op::DepthwiseConv, "planes", lanesFit, planDepthwise}, {Op::MaxPool, "planes", poolsPlanes, planMaxPool},
     {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
 };
 

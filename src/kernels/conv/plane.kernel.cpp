@@ -97,7 +97,7 @@ AGLOW_INLINE int32_t foldPlanes(const PlaneDesc& d, void* const* p, int64_t begi
         epilogue(value, p, image, block, row * d.outWidth + column, 0, W);
       };
       const int64_t column = inRow * R - larger(inRow - d.tall, 0);
-      if (inRow < d.tall) {
+      if (d.tall == d.tiles || inRow < d.tall) {
         foldTile<W, R>(d, fold, x, row, column, out);
       } else if constexpr (R > 1) {
         foldTile<W, R - 1>(d, fold, x, row, column, out);

@@ -21,8 +21,8 @@ AGLOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 AGLOW_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 AGLOW_INLINE int64_t roundedUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-AGLOW_INLINE const float* placeOf(void* const* p, const TilePlace& place) {
-  return static_cast<const float*>(p[place.operand]) + place.offset;
+AGLOW_INLINE float* placeOf(void* const* p, const TilePlace& place) {
+  return static_cast<float*>(p[place.operand]) + place.offset;
 }
 
 // The taps of a window axis that lie inside of the input.
@@ -139,8 +139,9 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
                             .prefetches = d.prefetch > 0 && t * d.prefetch < d.prefetchable};
         const auto store = [&](int r, int c, Lanes<float, W> value)
                                __attribute__((always_inline)) { out(value, image, panel * 2 + c, row, column + r); };
-        const bool whole = panel * 2 + 2 <= d.vectors;
-        if (inRow < d.tall) {
+        // Said twice, so that bodies nobody needs are seen to be so.
+        const bool whole = d.vectors % 2 == 0 || panel * 2 + 2 <= d.vectors;
+        if (d.tall == d.tiles || inRow < d.tall) {
           if (whole)
             computeTile<W, R, 2>(d, part, store);
           else

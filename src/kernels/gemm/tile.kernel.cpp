@@ -5,15 +5,16 @@ namespace aglow::cpu {
 
 template <int W, int R>
 AGLOW_INLINE int32_t tiles(const TileDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
-  float* partial = const_cast<float*>(placeOf(p, d.partial));
-  computeTiles<W, R>(d, placeOf(p, d.x), placeOf(p, d.w), partial, begin, end,
-                     [&](Lanes<float, W> value, int64_t image, int64_t vector, int64_t row, int64_t column)
-                         __attribute__((always_inline)) {
-                           if (d.matrix)
-                             epilogue(value, p, 0, image, column, vector * W, smaller(W, d.columns - vector * W));
-                           else
-                             epilogue(value, p, image, vector, row * d.outWidth + column, 0, W);
-                         });
+  const auto out = [&](Lanes<float, W> value, int64_t image, int64_t vector, int64_t row, int64_t column)
+                       __attribute__((always_inline)) {
+                         if (d.stored)
+                           storeLanes(placeOf(p, d.y) + image * d.yImage + vector * d.yVector + column * W, value);
+                         else if (d.matrix)
+                           epilogue(value, p, 0, image, column, vector * W, smaller(W, d.columns - vector * W));
+                         else
+                           epilogue(value, p, image, vector, row * d.outWidth + column, 0, W);
+                       };
+  computeTiles<W, R>(d, placeOf(p, d.x), placeOf(p, d.w), placeOf(p, d.partial), begin, end, out);
   return kDone;
 }
 

@@ -20,6 +20,11 @@ struct TilePlace {
 struct TileDesc {
   TilePlace x, w, partial;
 
+  // 1: results go to memory instead of the epilogue, at image * yImage + vector * yVector + column * W.
+  int64_t stored;
+  TilePlace y;
+  int64_t yImage, yVector;
+
   // Images (or batches of matrices), as three axes with the distances of both operands.
   int64_t images[3], xImage[3], wImage[3];
 

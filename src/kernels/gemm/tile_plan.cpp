@@ -69,7 +69,9 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
   const int64_t allTiles = d.outHeight * d.tiles, images = imagesOf(d);
   const int64_t panelBytes = d.channels * d.kh * d.kw * panel * kBytes;
-  const bool weightsFit = d.panels * panelBytes <= machine.l2 / 2;
+  const bool oneFilter = d.wImage[0] == 0 && d.wImage[1] == 0 && d.wImage[2] == 0;
+  const int64_t weightBytes = (oneFilter ? 1 : images) * d.panels * panelBytes;
+  const bool weightsFit = weightBytes <= machine.l2 / 2;
 
   const int64_t passes = passesOf(d, panelBytes, machine);
   d.passBlocks = ceilDiv(blocksOf(d), passes);
