@@ -7,24 +7,21 @@ namespace aglow::cpu {
 
 namespace {
 
-// As many lanes as rows, in vectors of 16 to 32 bytes.
-template <class T>
-inline constexpr int kTile = sizeof(T) == 1   ? 16
-                             : sizeof(T) == 8 ? 4
-                                              : 8;
-
 template <class T>
 [[gnu::always_inline]] inline void copyPlain(const CopyDesc* d, const T* from, T* to, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < cols; ++c) to[r * d->rowTo + c * d->colTo] = from[r * d->rowFrom + c * d->colFrom];
 }
 
-template <class T>
+// In tiles of kN by kN.
+template <class T, int kN>
 [[gnu::always_inline]] inline void copyTiles(const CopyDesc* d, const T* from, T* to, int64_t rows, int64_t cols) {
-  constexpr int kN = kTile<T>;
   int64_t r = 0;
+  // A tile fills the registers and is long enough as code.
+#pragma clang loop unroll(disable)
   for (; r + kN <= rows; r += kN) {
     int64_t c = 0;
+#pragma clang loop unroll(disable)
     for (; c + kN <= cols; c += kN) {
       Lanes<T, kN> tile[kN];
       for (int i = 0; i < kN; ++i) tile[i] = loadLanes<Lanes<T, kN>>(from + r + (c + i) * d->colFrom);
@@ -54,7 +51,13 @@ template <class T>
       for (int64_t r = 0; r < rows; ++r)
         __builtin_memcpy(to + r * d->rowTo, from + r * d->rowFrom, static_cast<uint64_t>(cols) * sizeof(T));
     } else if (d->rowFrom == 1 && d->colTo == 1) {
-      copyTiles(d, from, to, rows, cols);
+      // Whole lines of 64 bytes where vectors are as wide; bytes and pairs would need too many registers for that.
+      constexpr int kNarrow = sizeof(T) == 1 ? 16 : sizeof(T) == 8 ? 4 : 8;
+      constexpr int kWide = sizeof(T) == 8 ? 8 : 16;
+      if (d->wide != 0)
+        copyTiles<T, kWide>(d, from, to, rows, cols);
+      else
+        copyTiles<T, kNarrow>(d, from, to, rows, cols);
     } else {
       copyPlain(d, from, to, rows, cols);
     }

@@ -11,6 +11,7 @@ namespace aglow::cpu {
 struct CopyDesc {
   int64_t operand;  // which of the addresses is read
   int64_t elemBytes;
+  int64_t wide;      // tiles may use vectors of 64 bytes
   int64_t from, to;  // offsets of the first element
   int64_t rows, rowFrom, rowTo;
   int64_t cols, colFrom, colTo;

@@ -17,7 +17,8 @@ struct Place {
 // Where memory is read one element a line, a block of lines serves all of its elements.
 constexpr int64_t kTileRows = 64;
 
-void addCopy(KernelPlan& plan, const Ints& dims, ElemKind kind, int operand, const Place& from, const Place& to) {
+void addCopy(KernelPlan& plan, const Machine& machine, const Ints& dims, ElemKind kind, int operand, const Place& from,
+             const Place& to) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
   std::vector<StridedAxis> axes = joinedAxes(dims, from.strides, to.strides);
   const StridedAxis cols = axes.back();
@@ -34,6 +35,7 @@ void addCopy(KernelPlan& plan, const Ints& dims, ElemKind kind, int operand, con
   CopyDesc desc{};
   desc.operand = 1 + operand;
   desc.elemBytes = elemBytes(kind);
+  desc.wide = machine.lanes >= 16 ? 1 : 0;
   desc.from = from.offset;
   desc.to = to.offset;
   desc.rows = rows.extent, desc.rowFrom = rows.from, desc.rowTo = rows.to;
@@ -54,17 +56,17 @@ void addCopy(KernelPlan& plan, const Ints& dims, ElemKind kind, int operand, con
 
 }  // namespace
 
-KernelPlan transpose(const Problem& problem, const Machine&) {
+KernelPlan transpose(const Problem& problem, const Machine& machine) {
   const Shape& y = problem.outType().shape();
   const Ints strides = problem.inType(0).shape().strides();
   Ints permuted;
   for (const int64_t axis : problem.attrs.ints("perm")) permuted.push_back(strides[static_cast<size_t>(axis)]);
   KernelPlan plan;
-  addCopy(plan, y.dims(), problem.outType().kind(), 0, {0, permuted}, {0, y.strides()});
+  addCopy(plan, machine, y.dims(), problem.outType().kind(), 0, {0, permuted}, {0, y.strides()});
   return plan;
 }
 
-KernelPlan slice(const Problem& problem, const Machine&) {
+KernelPlan slice(const Problem& problem, const Machine& machine) {
   const Shape& y = problem.outType().shape();
   KernelPlan plan;
   if (y.elements() == 0) return plan;
@@ -77,18 +79,18 @@ KernelPlan slice(const Problem& problem, const Machine&) {
     // Along an axis of one element the step is never taken, however far it would go.
     from.strides[a] *= y[axis] > 1 ? steps[a] : 0;
   }
-  addCopy(plan, y.dims(), problem.outType().kind(), 0, from, {0, y.strides()});
+  addCopy(plan, machine, y.dims(), problem.outType().kind(), 0, from, {0, y.strides()});
   return plan;
 }
 
-KernelPlan concat(const Problem& problem, const Machine&) {
+KernelPlan concat(const Problem& problem, const Machine& machine) {
   const Ints strides = problem.outType().shape().strides();
   const auto axis = static_cast<int>(problem.attrs.integer("axis"));
   KernelPlan plan;
   int64_t position = 0;
   for (int i = 0; i < static_cast<int>(problem.in.size()); ++i) {
     const Shape& x = problem.inType(i).shape();
-    addCopy(plan, x.dims(), problem.outType().kind(), i, {0, x.strides()},
+    addCopy(plan, machine, x.dims(), problem.outType().kind(), i, {0, x.strides()},
             {position * strides[static_cast<size_t>(axis)], strides});
     position += x[axis];
   }

@@ -7,9 +7,30 @@ namespace {
 
 template <class D>
 [[gnu::always_inline]] inline bool replaces(const ArgReduceDesc* d, D value, D held) {
-  if (held != held) return value != value && d->last != 0;
-  const bool beats = value != value || (d->largest != 0 ? held < value : value < held);
-  return beats || (d->last != 0 && value == held);
+  const bool beats = d->largest != 0 ? held < value : value < held;
+  const bool nan = (value != value) & ((held == held) | (d->last != 0));
+  return beats | nan | ((d->last != 0) & (value == held));
+}
+
+// One line whose elements are neighbours. Most chunks have nothing better, which takes no chain of comparisons to see.
+template <class D>
+[[gnu::always_inline]] inline int64_t bestOfLine(const ArgReduceDesc* d, const void* x, int64_t first, Load<D>* load) {
+  constexpr int64_t kChunk = 64;
+  D held = flipped(load(x, first), d->flip);
+  int64_t index = 0;
+  for (int64_t begin = 1; begin < d->lines.extent; begin += kChunk) {
+    const int64_t end = least(begin + kChunk, d->lines.extent);
+    int32_t better = 0;
+    for (int64_t i = begin; i < end; ++i) better |= replaces(d, flipped(load(x, first + i), d->flip), held) ? 1 : 0;
+    if (better == 0) continue;
+    for (int64_t i = begin; i < end; ++i) {
+      const D value = flipped(load(x, first + i), d->flip);
+      if (!replaces(d, value, held)) continue;
+      held = value;
+      index = i;
+    }
+  }
+  return index;
 }
 
 template <class D>
@@ -20,6 +41,10 @@ template <class D>
   const int64_t last = lines.items.first(end);
   for (int64_t item = lines.items.first(begin); item < last; ++item) {
     const LineBlock block(lines, item);
+    if (lines.stride == 1) {
+      y[block.line] = bestOfLine(d, p[1], block.first, load);
+      continue;
+    }
     D held[kReduceCols];
     int64_t index[kReduceCols];
     for (int64_t c = 0; c < block.count; ++c) {

@@ -18,12 +18,12 @@ struct TopLine {
   [[gnu::always_inline]] D value(int64_t index) const { return flipped(load(x, first + index * d->stride), d->flip); }
   [[gnu::always_inline]] int64_t& at(int64_t i) const { return heap[i * d->stride]; }
 
-  // NaN counts as the largest; the lower index is first between equals.
+  // NaN counts as the largest.
+  [[gnu::always_inline]] static bool above(D a, D b) { return (b < a) | ((a != a) & (b == b)); }
+  [[gnu::always_inline]] bool better(D a, D b) const { return d->largest != 0 ? above(a, b) : above(b, a); }
+  // The lower index is first between equals.
   [[gnu::always_inline]] bool before(D a, int64_t aIndex, D b, int64_t bIndex) const {
-    const bool above = b < a || (a != a && b == b);
-    const bool below = a < b || (b != b && a == a);
-    if (above != below) return (d->largest != 0) == above;
-    return aIndex < bIndex;
+    return better(a, b) || (!better(b, a) && aIndex < bIndex);
   }
 
   // Puts an index at a place of the heap or, until nothing under it is worse, below.
@@ -53,10 +53,18 @@ struct TopLine {
     for (int64_t i = 0; i < k; ++i) at(i) = i;
     for (int64_t i = k / 2; i-- > 0;) sink(i, k, at(i));
     D worst = value(at(0));
-    for (int64_t i = k; i < d->extent; ++i) {
-      if (!before(value(i), i, worst, at(0))) continue;
-      sink(0, k, i);
-      worst = value(at(0));
+    // Most chunks have nothing better than what is held.
+    constexpr int64_t kChunk = 64;
+    for (int64_t begin = k; begin < d->extent; begin += kChunk) {
+      const int64_t end = least(begin + kChunk, d->extent);
+      int32_t found = 0;
+      for (int64_t i = begin; i < end; ++i) found |= better(value(i), worst) ? 1 : 0;
+      if (found == 0) continue;
+      for (int64_t i = begin; i < end; ++i) {
+        if (!better(value(i), worst)) continue;
+        sink(0, k, i);
+        worst = value(at(0));
+      }
     }
     for (int64_t size = k - 1; size > 0; --size) {
       const int64_t moved = at(size);
