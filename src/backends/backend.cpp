@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "inst/lifetimes.h"
 #include "support/quote.h"
 #include "support/sizes.h"
 
@@ -115,6 +116,24 @@ Status checkMemory(const Program& program, const BackendOptions& options, int64_
                                       "outputs), {} are allowed",
                                       needed ? fmt::to_string(*needed) : "more than 2^63", inner,
                                       program.declaredBytes(), options.memoryLimit)};
+}
+
+bool addScratch(Program& program, const Backend& backend) {
+  bool changed = false;
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    if (instr.isMarker() || (!instr.operands.empty() && instr.operands.back().access == Access::Scratch)) continue;
+    const int64_t bytes = backend.scratchBytes(program, instr);
+    if (bytes == 0) continue;
+    const std::string name = fmt::format("{}.scratch", program[instr.operands.front().region].name);
+    const RegionId region =
+        program.add({.name = name, .type = Type(ElemKind::UInt8, Shape{bytes}), .source = Allocated{}});
+    program.instrs[i].operands.push_back({region, Access::Scratch});
+    if (instr.kind == Instr::Kind::Fused) program.instrs[i].body.front().operands.push_back({region, Access::Scratch});
+    changed = true;
+  }
+  if (changed) markLifetimes(program);
+  return changed;
 }
 
 }  // namespace aglow

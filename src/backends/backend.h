@@ -82,6 +82,10 @@ public:
   virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
 };
 
+// Gives each instruction the working memory that the backend asks for; it lies in the arena, like everything else.
+// Whether there was any.
+bool addScratch(Program& program, const Backend& backend);
+
 // The tensors in the order of the bindings. A missing name is a MissingBinding error; an unknown one, or another type,
 // is BadBinding.
 Result<std::vector<Tensor>> bindByName(std::span<const Binding> bindings, const std::map<std::string, Tensor>& named);

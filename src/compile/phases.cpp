@@ -11,7 +11,6 @@
 #include "graph/text.h"
 #include "graph/verifier.h"
 #include "inst/irgen.h"
-#include "inst/lifetimes.h"
 #include "inst/schedule.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
@@ -104,25 +103,6 @@ Status irgen(PipelineState& state) {
   state.result.function = nullptr;
   state.result.module.reset();
   return state.passDone("generate-instructions", true, watch.seconds());
-}
-
-// Working memory that the backend's kernels ask for lies in the arena, like everything else.
-bool addScratch(Program& program, const Backend& backend) {
-  bool changed = false;
-  for (size_t i = 0; i < program.instrs.size(); ++i) {
-    const Instr& instr = program.instrs[i];
-    if (instr.isMarker() || (!instr.operands.empty() && instr.operands.back().access == Access::Scratch)) continue;
-    const int64_t bytes = backend.scratchBytes(program, instr);
-    if (bytes == 0) continue;
-    const std::string name = fmt::format("{}.scratch", program[instr.operands.front().region].name);
-    const RegionId region =
-        program.add({.name = name, .type = Type(ElemKind::UInt8, Shape{bytes}), .source = Allocated{}});
-    program.instrs[i].operands.push_back({region, Access::Scratch});
-    if (instr.kind == Instr::Kind::Fused) program.instrs[i].body.front().operands.push_back({region, Access::Scratch});
-    changed = true;
-  }
-  if (changed) markLifetimes(program);
-  return changed;
 }
 
 Status memory(PipelineState& state) {
