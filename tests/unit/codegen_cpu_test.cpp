@@ -57,13 +57,13 @@ TEST_P(CpuOperator, AgreesWithTheInterpreter) {
     Rng rng(11);
     const Bindings bindings = testing_support::randomBindings(rng, *function, op.kind == OpKind::Elementwise);
     auto expected = evaluateFunction(*function, bindings);
-    ASSERT_TRUE(expected.ok()) << expected.error().text();
     auto executable = compiled(*function, config);
     ASSERT_TRUE(executable.ok()) << executable.error().text();
     auto bound = bindByName((*executable)->inputs(), {bindings.begin(), bindings.end()});
     ASSERT_TRUE(bound.ok()) << bound.error().text();
     auto results = (*executable)->run(*bound);
-    ASSERT_TRUE(results.ok()) << results.error().text();
+    ASSERT_EQ(results.ok(), expected.ok());
+    if (!expected.ok()) continue;  // an index outside of its axis, for both
     ASSERT_EQ(results->size(), expected->size());
     for (size_t i = 0; i < results->size(); ++i)
       EXPECT_TRUE(testing_support::sameValues((*expected)[i], (*results)[i]))

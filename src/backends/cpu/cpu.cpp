@@ -119,6 +119,8 @@ Decision CpuBackend::supports(const Node& node) const {
   return Decision::no(fmt::format("{} is composed of others", node.def().name));
 }
 
+std::optional<VectorLayout> CpuBackend::vectorLayout() const { return VectorLayout{.lanes = target_.shape().lanes}; }
+
 int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) const {
   if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return 0;
   const std::span<const Instr> body = codegen::bodyOf(instr);

@@ -14,6 +14,7 @@ public:
   const codegen::Target& target() const { return target_; }
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
+  std::optional<VectorLayout> vectorLayout() const override;
   int64_t scratchBytes(const Program& program, const Instr& instr) const override;
   Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const override;
 
