@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Lets the program recognise the digits in images/ and draws them: show.py [PROGRAM]. Needs only Python itself."""
+"""Compiles digits.onnx into a C program, lets it recognise the digits in images/ and draws them: show.py [PROGRAM].
+
+Needs Python itself and a C compiler."""
 import ast
 import pathlib
 import struct
@@ -25,13 +27,25 @@ def read_npy(path):
     return struct.unpack(f"<{len(body) // 4}f", body)
 
 
-def recognise(program, image):
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([program, "run", HERE / "digits.onnx", "--input", f"image={image}",
-                               "--output-dir", folder], stdout=subprocess.DEVNULL)
+def build(program, folder):
+    """Compiles the model to a bundle and links it with examples/bundle/main.c; gives the commands, for show."""
+    source = HERE.parent / "bundle" / "main.c"
+    commands = [[program, "compile", HERE / "digits.onnx", "-o", folder, "--emit", "bundle"],
+                ["cc", "-s", "-Wl,--gc-sections", f"-I{folder}", source, folder / "digits.o", "-o", folder / "digits"]]
+    for command in commands:
+        done = subprocess.run(command)
         if done.returncode:
-            sys.exit(f"{program} ended with code {done.returncode}")
-        return read_npy(pathlib.Path(folder) / "0.npy")
+            sys.exit(f"{command[0]} ended with code {done.returncode}")
+    return [" ".join(str(word).replace(str(folder), "out").replace(f"{HERE.parents[1]}/", "") for word in command)
+            for command in commands]
+
+
+def recognise(folder, images):
+    """One (digit, percentage) for each image."""
+    done = subprocess.run([folder / "digits", folder / "digits.weights.bin", *images], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"the compiled model ended with code {done.returncode}")
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 def drawing(pixels):
@@ -43,17 +57,22 @@ def drawing(pixels):
 def main():
     program = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[1] / "build" / "aglow").resolve()
     images = sorted((HERE / "images").glob("*.npy"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for command in build(program, folder):
+            print("  " + command)
+        answers = recognise(folder, images)
+        sizes = [(folder / file).stat().st_size for file in ("digits", "digits.weights.bin")]
     right, cards = 0, []
-    for image in images:
-        answer = recognise(program, image)
-        digit = max(range(10), key=answer.__getitem__)
-        right += str(digit) == image.stem
-        cards.append(drawing(read_npy(image)) + [f"a {digit} ({100 * answer[digit]:.1f} %)".center(16)])
+    for image, (digit, percent) in zip(images, answers):
+        right += digit == image.stem
+        cards.append(drawing(read_npy(image)) + [f"a {digit} ({percent} %)".center(16)])
     for at in range(0, len(cards), ACROSS):
         print()
         for line in zip(*cards[at:at + ACROSS]):
             print("   ".join(line).rstrip())
-    print(f"\n{right} of {len(images)} digits recognised")
+    print(f"\nthe program: {sizes[0]} bytes, stripped; its weights: {sizes[1]} bytes; it needs the C library alone")
+    print(f"{right} of {len(images)} digits recognised")
     return 0 if right == len(images) else 1
 
 

@@ -1,10 +1,13 @@
 // aglow compile: writes what the compiler makes of a model.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 
 #include "cli/cli.h"
 #include "cli/model_options.h"
+#include "codegen/c_names.h"
+#include "compile/bundle.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "graph/text.h"
@@ -18,37 +21,45 @@ namespace {
 struct EmitOptions {
   ModelOptions model;
   std::vector<std::string> emit;
-  std::string outputDir;
+  std::vector<int64_t> batches;
+  std::string outputDir, name, prefix, weights = "bin";
+  bool threads = false;
+
+  bool toFolder() const { return !outputDir.empty() && outputDir != "-"; }
+  // Of files and functions.
+  std::string symbol() const {
+    return codegen::cIdentifier(prefix + (name.empty() ? std::filesystem::path(model.model).stem().string() : name));
+  }
 };
 
-constexpr std::string_view kEmits[] = {"graph", "dot", "ir", "ir-dot"};
+constexpr std::string_view kTextEmits[] = {"graph", "dot", "ir", "ir-dot"};
+
+template <class Names>
+bool isOneOf(const std::string& what, const Names& names) {
+  return std::find(std::begin(names), std::end(names), what) != std::end(names);
+}
+
+Error usage(std::string message, std::string hint = {}) {
+  return {.code = Code::Usage, .message = std::move(message), .where = {}, .hint = std::move(hint)};
+}
 
 Status checkEmits(const std::vector<std::string>& emits) {
   for (const std::string& what : emits)
-    if (std::find(std::begin(kEmits), std::end(kEmits), what) == std::end(kEmits))
-      return Error{.code = Code::Usage,
-                   .message = fmt::format("--emit does not know '{}'", what),
-                   .where = {},
-                   .hint = fmt::format("it knows: {}", fmt::join(kEmits, ", "))};
+    if (!isOneOf(what, kTextEmits) && !isOneOf(what, kCodeEmits))
+      return usage(fmt::format("--emit does not know '{}'", what),
+                   fmt::format("it knows: {}, {}", fmt::join(kTextEmits, ", "), fmt::join(kCodeEmits, ", ")));
   return {};
 }
 
 // Writes what is asked for into a folder or to stdout, as soon as it is there.
 class Emitter {
 public:
-  explicit Emitter(const EmitOptions& options) : options_(options), missing_(options.emit.begin(), options.emit.end()) {
-    if (options.outputDir.empty()) return;
-    base_ = options.outputDir + "/" + std::filesystem::path(options.model.model).stem().string();
-  }
-
-  Status makeFolder() const {
-    if (base_.empty()) return {};
-    std::error_code fault;
-    std::filesystem::create_directories(options_.outputDir, fault);
-    if (!fault) return {};
-    return Error{.code = Code::FileWrite,
-                 .message = "cannot create the folder: " + fault.message(),
-                 .where = options_.outputDir};
+  Emitter(const EmitOptions& options, const std::string& suffix) {
+    for (const std::string& what : options.emit)
+      if (isOneOf(what, kTextEmits)) missing_.insert(what);
+    byDefault_ = options.emit.empty();
+    const std::string stem = std::filesystem::path(options.model.model).stem().string();
+    if (options.toFolder()) base_ = options.outputDir + "/" + (options.name.empty() ? stem : options.name) + suffix;
   }
 
   Status write(const Module& module) {
@@ -65,7 +76,7 @@ public:
 
   // Without a wish, the last thing there is.
   Status finish(const Compilation& compiled) {
-    if (options_.emit.empty()) missing_ = {compiled.program ? "ir" : "graph"};
+    if (byDefault_) missing_ = {compiled.program ? "ir" : "graph"};
     AGLOW_OK(compiled.program ? write(*compiled.program) : write(*compiled.module));
     if (missing_.empty()) return {};
     const bool graph = missing_.contains("graph") || missing_.contains("dot");
@@ -82,37 +93,141 @@ private:
     return base_.empty() ? printOut(text) : writeTextFile(base_ + ending, text);
   }
 
-  const EmitOptions& options_;
   std::set<std::string> missing_;
+  bool byDefault_ = false;
   std::string base_;
 };
 
-Diagnosed<Unit> execute(const EmitOptions& emit) {
+// One set of sizes that the model is compiled for, and what tells it from the others.
+struct Variant {
+  std::string suffix;
+  std::map<std::string, int64_t> dims;
+};
+
+Result<std::vector<int64_t>> parseSizes(const std::string& text, const std::string& where) {
+  std::vector<int64_t> sizes;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    int64_t size = 0;
+    const auto [end, fault] = std::from_chars(text.data() + from, text.data() + to, size);
+    if (fault != std::errc() || end != text.data() + to || size < 0)
+      return usage(fmt::format("{}: '{}' is no size", where, text.substr(from, to - from)));
+    sizes.push_back(size);
+    from = to + 1;
+  }
+  return sizes;
+}
+
+// Symbols that stand for the first extent of inputs.
+Result<std::vector<std::string>> batchSymbols(const ModelFile& file) {
+  std::vector<std::string> symbols;
+  if (file.onnx)
+    for (const onnx::ValueInfo& input : file.onnx->graph.inputs)
+      if (!input.type.dims.empty() && input.type.dims.front().kind == onnx::Dim::Kind::Symbol)
+        symbols.push_back(input.type.dims.front().symbol);
+  if (symbols.empty())
+    return usage("--batch: no input of the model leaves the size of its first dimension open",
+                 "name the dimension with --dim, or give whole shapes with --shape");
+  return symbols;
+}
+
+// `--dim NAME=1,4,8` and `--batch 1,4,8` ask for one entry per size. Takes such dimensions out of the options.
+Result<std::vector<Variant>> variantsOf(EmitOptions& options, const ModelFile& file) {
+  std::vector<Variant> variants;
+  std::vector<std::string> single;
+  for (const std::string& text : options.model.dims) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
+    if (pair.second.find(',') == std::string::npos) {
+      single.push_back(text);
+      continue;
+    }
+    if (!variants.empty() || !options.batches.empty()) return usage("only one dimension can have several sizes");
+    AGLOW_TRY(const std::vector<int64_t> sizes, parseSizes(pair.second, "--dim " + text));
+    const std::string letters = pair.first == "batch" ? "b" : codegen::cIdentifier(pair.first);
+    for (const int64_t size : sizes)
+      variants.push_back({.suffix = fmt::format("_{}{}", letters, size), .dims = {{pair.first, size}}});
+  }
+  options.model.dims = single;
+  if (!options.batches.empty()) {
+    AGLOW_TRY(const std::vector<std::string> symbols, batchSymbols(file));
+    for (const int64_t size : options.batches) {
+      Variant variant{.suffix = options.batches.size() == 1 ? "" : fmt::format("_b{}", size), .dims = {}};
+      for (const std::string& symbol : symbols) variant.dims[symbol] = size;
+      variants.push_back(std::move(variant));
+    }
+  }
+  if (variants.empty()) variants.emplace_back();
+  std::set<std::string> names;
+  for (const Variant& variant : variants)
+    if (!names.insert(variant.suffix).second) return usage("the same size is asked for twice");
+  return variants;
+}
+
+Status makeFolder(const EmitOptions& options) {
+  if (!options.toFolder()) return {};
+  std::error_code fault;
+  std::filesystem::create_directories(options.outputDir, fault);
+  if (!fault) return {};
+  return Error{
+      .code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = options.outputDir};
+}
+
+Diagnosed<Compilation> compileVariant(const EmitOptions& emit, const ModelFile& file, CompileOptions options,
+                                      const Variant& variant) {
+  for (const auto& [name, size] : variant.dims) options.dims[name] = size;
+  Emitter emitter(emit, variant.suffix);
+  // The graph is gone once instructions take its place.
+  const auto observer = options.observer;
+  options.observer = [&](const StageEvent& event) -> Status {
+    if (observer) AGLOW_OK(observer(event));
+    if (event.phase == "schedule" && event.pass.empty() && event.graph != nullptr) return emitter.write(*event.graph);
+    return {};
+  };
+  auto compiled = compile(file, options);
+  if (!compiled.ok()) return compiled;
+  if (emit.model.timing) std::cerr << timingTable(*compiled);
+  if (const Status written = emitter.finish(*compiled); !written.ok()) return Diagnostics(written.error());
+  return compiled;
+}
+
+Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  auto options = emit.model.parse();
-  if (!options.ok()) return failed(options);
   if (const Status known = checkEmits(emit.emit); !known.ok()) return failed(known);
+  BundleOptions bundle{.name = emit.symbol(),
+                       .emit = {},
+                       .folder = emit.toFolder() ? emit.outputDir : "",
+                       .threads = emit.threads,
+                       .weightsInC = emit.weights == "c"};
+  for (const std::string& what : emit.emit)
+    if (isOneOf(what, kCodeEmits)) bundle.emit.insert(what);
+  if (!bundle.emit.empty()) emit.model.backend = "cpu";
+
   auto file = openModel(emit.model.model);
   if (!file.ok()) return failed(file);
+  auto variants = variantsOf(emit, *file);
+  if (!variants.ok()) return failed(variants);
+  auto options = emit.model.parse();
+  if (!options.ok()) return failed(options);
   if (file->onnx) {
     auto given = readInputs(file->onnx->graph, emit.model.values, "--value");
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
   }
-  Emitter emitter(emit);
-  if (const Status made = emitter.makeFolder(); !made.ok()) return failed(made);
+  if (const Status made = makeFolder(emit); !made.ok()) return failed(made);
 
-  // The graph is gone once instructions take its place.
-  const auto observer = options->observer;
-  options->observer = [&](const StageEvent& event) -> Status {
-    if (observer) AGLOW_OK(observer(event));
-    if (event.phase == "schedule" && event.pass.empty() && event.graph != nullptr) return emitter.write(*event.graph);
-    return {};
-  };
-  auto compiled = compile(*file, *options);
-  if (!compiled.ok()) return compiled.diagnostics();
-  if (emit.model.timing) std::cerr << timingTable(*compiled);
-  if (const Status written = emitter.finish(*compiled); !written.ok()) return failed(written);
+  std::vector<BundleSource> sources;
+  for (const Variant& variant : *variants) {
+    auto compiled = compileVariant(emit, *file, *options, variant);
+    if (!compiled.ok()) return compiled.diagnostics();
+    if (bundle.emit.empty()) continue;
+    if (!compiled->program || !compiled->program->placed())
+      return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
+    sources.push_back({bundle.name + variant.suffix, *std::move(compiled)});
+  }
+  if (sources.empty()) return Unit{};
+  const Result<std::string> text = writeBundle(std::move(sources), bundle);
+  if (!text.ok()) return failed(text);
+  if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
   return Unit{};
 }
 
@@ -122,16 +237,33 @@ void addCompile(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<EmitOptions>();
   CLI::App* command = app.add_subcommand("compile", "Compile a model and write what comes out");
   options->model.add(*command);
-  command->add_option("-o,--output", options->outputDir, "Folder for the results (default: stdout)")->type_name("DIR");
+  command->add_option("-o,--output", options->outputDir, "Folder for the results (default, and -: stdout)")
+      ->type_name("DIR");
   command
       ->add_option("--emit", options->emit,
-                   "What to write: graph and ir as text, dot and ir-dot as drawings (default: ir, or graph where "
-                   "--stop-after ends before)")
+                   "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
+                   "llvm; graph and ir as text, dot and ir-dot as drawings (default: ir, or graph where --stop-after "
+                   "ends before)")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("WHAT,…");
+  command->add_option("--name", options->name, "Name of files and functions (default: the model file's)");
+  command->add_option("--prefix", options->prefix, "Put before the name")->type_name("TEXT");
+  command->add_option("--weights", options->weights, "Weights of a bundle: bin, a file to map; c, a C array")
+      ->check(CLI::IsMember({"bin", "c"}))
+      ->capture_default_str()
+      ->type_name("FORM");
+  command->add_option("--batch", options->batches, "Sizes of the inputs' first dimension: one entry for each")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber)
+      ->type_name("N,…");
+  command->add_flag("--threads", options->threads, "Also write NAME_parallel(), which takes the host's parallel_for");
   command->footer(
-      "Examples:\n  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
+      "Examples:\n  aglow compile model.onnx -o out --emit bundle\n"
+      "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu cortex-a76\n"
+      "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
+      "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
       "  aglow compile model.onnx --stop-after lower --emit graph\n"
       "  aglow compile out/model.graph --start-from lower --emit ir");
   command->callback([options, &chosen] {

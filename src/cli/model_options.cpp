@@ -96,6 +96,9 @@ void ModelOptions::add(CLI::App& command) {
       ->check(CLI::Range(0, 3))
       ->capture_default_str()
       ->type_name("LEVEL");
+  command.add_option("--code-model", target.codeModel, "Reach of addresses in the code: small, medium or large")
+      ->check(CLI::IsMember({"small", "medium", "large"}))
+      ->type_name("NAME");
   command.add_flag("--opt-size", target.optSize, "Prefer small code to fast code");
   command.add_option("--disable", disable, "Switch a pass or rule off")
       ->type_name("NAME")
@@ -149,6 +152,7 @@ Result<CompileOptions> ModelOptions::parse() const {
     AGLOW_TRY(options.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
   AGLOW_OK(checkOptions(options));
+  AGLOW_OK(makeBackend(options));
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
   if (!dump.empty()) {
     std::error_code fault;

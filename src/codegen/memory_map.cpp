@@ -1,10 +1,12 @@
 #include "codegen/memory_map.h"
 
+#include "codegen/constant_pool.h"
+
 namespace aglow::codegen {
 
 int64_t aligned(int64_t bytes) { return (bytes + Program::kAlignment - 1) / Program::kAlignment * Program::kAlignment; }
 
-MemoryMap::MemoryMap(const Program& program) : addresses_(program.regions.size()) {
+MemoryMap::MemoryMap(const Program& program, ConstantPool* pool) : addresses_(program.regions.size()) {
   AGLOW_CHECK(program.placed(), "code is generated for placed programs");
   activationBytes_ = program.arenaBytes;
   const std::vector<Extent> extents = program.extents();
@@ -17,9 +19,9 @@ MemoryMap::MemoryMap(const Program& program) : addresses_(program.regions.size()
       addresses_[i] = {bases(), 0};
       placeholders_.push_back(id);
     } else if (region.declared()) {
-      addresses_[i] = {kConstants, constantBytes_};
+      addresses_[i] = {kConstants, pool == nullptr ? constantBytes_ : pool->place(initialValue(region))};
       constants_.push_back(id);
-      constantBytes_ += aligned(region.type.bytes());
+      constantBytes_ = pool == nullptr ? constantBytes_ + aligned(region.type.bytes()) : pool->bytes();
     }
   }
   for (size_t i = 0; i < program.regions.size(); ++i) {

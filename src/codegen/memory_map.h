@@ -9,6 +9,8 @@
 
 namespace aglow::codegen {
 
+class ConstantPool;
+
 struct Address {
   int base = 0;
   int64_t offset = 0;
@@ -20,7 +22,8 @@ public:
   static constexpr int kActivations = 1;
   static constexpr int kFirstPlaceholder = 2;
 
-  explicit MemoryMap(const Program& program);
+  // Constants lie one after the other; in a pool, which programs may share, where it puts them.
+  explicit MemoryMap(const Program& program, ConstantPool* pool = nullptr);
 
   Address operator[](RegionId id) const { return addresses_[static_cast<size_t>(id)]; }
   int bases() const { return kFirstPlaceholder + static_cast<int>(placeholders_.size()); }

@@ -1,8 +1,11 @@
 // From a placed program to files of machine code, without a trace of LLVM in the interface.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
+#include "codegen/bundle.h"
 #include "codegen/llvm/target.h"
 #include "codegen/memory_map.h"
 #include "codegen/run_time.h"
@@ -21,5 +24,10 @@ struct CodeOptions {
 enum class CodeFile { Object, Assembly, Llvm };
 std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
                          const CodeOptions& options, CodeFile file = CodeFile::Object);
+
+// The code of a bundle, once for each kind of file.
+std::vector<std::string> generateBundle(const Bundle& bundle, const Target& target, std::span<const CodeFile> files);
+// Instructions beyond the triple's base that the code may use and that a bundle can look for, by LLVM's names.
+std::vector<std::string> checkedFeatures(const Target& target);
 
 }  // namespace aglow::codegen

@@ -5,6 +5,7 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/llvm/module.h"
 
@@ -12,13 +13,15 @@ namespace aglow::codegen {
 
 namespace {
 
-std::string emitFile(llvm::Module& module, const Target& target, llvm::CodeGenFileType type) {
+std::string emitFile(const llvm::Module& optimized, const Target& target, llvm::CodeGenFileType type) {
+  // Code generation changes the module it works on.
+  const std::unique_ptr<llvm::Module> module = llvm::CloneModule(optimized);
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   const bool impossible = target.machine().addPassesToEmitFile(passes, stream, nullptr, type);
   AGLOW_CHECK(!impossible, "LLVM cannot write this kind of file for " + target.triple());
-  passes.run(module);
+  passes.run(*module);
   return std::string(bytes.str());
 }
 
@@ -48,17 +51,21 @@ void optimizeModule(llvm::Module& module, const Target& target) {
   passes.run(module, modules);
 }
 
+std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file) {
+  if (file == CodeFile::Object) return emitFile(module, target, llvm::CodeGenFileType::ObjectFile);
+  if (file == CodeFile::Assembly) return emitFile(module, target, llvm::CodeGenFileType::AssemblyFile);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
 std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
                          const CodeOptions& options, CodeFile file) {
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = emitModule(context, program, memory, target, options);
   optimizeModule(*module, target);
-  if (file == CodeFile::Object) return emitFile(*module, target, llvm::CodeGenFileType::ObjectFile);
-  if (file == CodeFile::Assembly) return emitFile(*module, target, llvm::CodeGenFileType::AssemblyFile);
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module->print(stream, nullptr);
-  return text;
+  return writeModule(*module, target, file);
 }
 
 }  // namespace aglow::codegen

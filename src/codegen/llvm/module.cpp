@@ -19,22 +19,22 @@ constexpr double kWorthThreads = 40'000;
 
 class ModuleEmitter {
 public:
-  ModuleEmitter(llvm::Module& module, const Program& program, const MemoryMap& memory, const Target& target,
-                const CodeOptions& options)
+  ModuleEmitter(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
+                const Target& target, const CodeOptions& options)
       : module_(module),
-        library_(module, target),
+        library_(library),
         context_{module, library_, target, program},
         program_(program),
         memory_(memory),
         options_(options),
         b(module.getContext()) {}
 
-  void run() {
+  llvm::Function* run() {
     begin();
     for (size_t i = 0; i < program_.instrs.size(); ++i) emit(program_.instrs[i], i);
     b.CreateRet(b.getInt32(0));
     slots_->setOperand(0, b.getInt32(static_cast<uint32_t>(std::max<size_t>(maxSlots_, 1))));
-    library_.link();
+    return function_;
   }
 
 private:
@@ -241,7 +241,7 @@ private:
   };
 
   llvm::Module& module_;
-  Library library_;
+  Library& library_;
   EmitContext context_;
   const Program& program_;
   const MemoryMap& memory_;
@@ -257,13 +257,25 @@ private:
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
-                                         const Target& target, const CodeOptions& options) {
-  auto module = std::make_unique<llvm::Module>(options.name, context);
+std::unique_ptr<llvm::Module> newModule(llvm::LLVMContext& context, const std::string& name, const Target& target) {
+  auto module = std::make_unique<llvm::Module>(name, context);
   module->setTargetTriple(target.triple());
   module->setDataLayout(target.machine().createDataLayout());
   module->setPICLevel(llvm::PICLevel::BigPIC);
-  ModuleEmitter(*module, program, memory, target, options).run();
+  return module;
+}
+
+llvm::Function* emitProgram(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
+                            const Target& target, const CodeOptions& options) {
+  return ModuleEmitter(module, library, program, memory, target, options).run();
+}
+
+std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
+                                         const Target& target, const CodeOptions& options) {
+  std::unique_ptr<llvm::Module> module = newModule(context, options.name, target);
+  Library library(*module, target);
+  emitProgram(*module, library, program, memory, target, options);
+  library.link();
   return module;
 }
 

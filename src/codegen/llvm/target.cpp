@@ -107,6 +107,8 @@ Result<Target> Target::create(const TargetOptions& options) {
   if (options.codeModel == "large") model = llvm::CodeModel::Large;
   llvm::TargetOptions llvmOptions;
   llvmOptions.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  // Linkers can leave out what a program does not use.
+  llvmOptions.FunctionSections = llvmOptions.DataSections = true;
   const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                           llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
   target.machine_.reset(found->createTargetMachine(target.triple_, target.cpu_, target.features_, llvmOptions,

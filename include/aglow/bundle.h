@@ -1,0 +1,193 @@
+/* What a bundle says of itself (NAME_info in its object, aglow_bundle_info in its shared object), and a small loader of
+ * shared objects. Plain C99 or C++ in this one header; the loader is there where AGLOW_BUNDLE_LOADER is defined before
+ * the header is included, and needs POSIX: dlopen, mmap.
+ *
+ *   aglow_bundle *bundle;
+ *   const char *fault = aglow_bundle_open("out/model.so", "out/model.weights.bin", &bundle);
+ *   aglow_session *session = aglow_session_new(bundle, 0);
+ *   memcpy(aglow_input(session, 0), image, session->entry->inputs[0].bytes);
+ *   int status = aglow_run(session);
+ *   const float *answer = aglow_output(session, 0);
+ */
+#ifndef AGLOW_BUNDLE_H
+#define AGLOW_BUNDLE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An input or output. */
+typedef struct aglow_tensor_info {
+  const char* name; /* the model's */
+  const char* kind; /* of its elements: "f32" */
+  const char* type; /* "f32[1,3,224,224]", with scales where it is quantized */
+  int64_t rank;
+  const int64_t* dims;
+  int64_t offset; /* in mutable memory */
+  int64_t bytes;
+} aglow_tensor_info;
+
+/* How a host spreads work over threads: run() calls step(addresses, begin, end) for parts that cover 0 to units,
+ * returns when all are done, and gives the largest of their results. */
+typedef int32_t aglow_step(void* const* addresses, int64_t begin, int64_t end);
+typedef struct aglow_parallel_for {
+  int32_t (*run)(void* context, aglow_step* step, void* const* addresses, int64_t units);
+  void* context;
+} aglow_parallel_for;
+
+/* One function: the model for one set of sizes. */
+typedef struct aglow_entry_info {
+  const char* name;
+  int (*run)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations);
+  /* Null unless the bundle was made with --threads. */
+  int (*parallel)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations, const aglow_parallel_for*);
+  int64_t mutable_bytes;
+  int64_t activation_bytes;
+  int64_t input_count;
+  const aglow_tensor_info* inputs;
+  int64_t output_count;
+  const aglow_tensor_info* outputs;
+} aglow_entry_info;
+
+#define AGLOW_BUNDLE_LAYOUT 1
+#define AGLOW_BUNDLE_ALIGNMENT 64
+
+typedef struct aglow_bundle_info {
+  int64_t layout; /* AGLOW_BUNDLE_LAYOUT */
+  const char* name;
+  const char* version;
+  const char* target;
+  const char* cpu;
+  const char* features;
+  uint64_t weights_hash;
+  int64_t constant_bytes;
+  int (*check)(const uint8_t* constants);
+  int64_t entry_count;
+  const aglow_entry_info* entries;
+} aglow_bundle_info;
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef AGLOW_BUNDLE_LOADER
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct aglow_bundle {
+  const aglow_bundle_info* info;
+  const uint8_t* constants;
+  void* library;
+} aglow_bundle;
+
+/* Memory for one run at a time of one entry; sessions of the same bundle share its weights. */
+typedef struct aglow_session {
+  const aglow_bundle* bundle;
+  const aglow_entry_info* entry;
+  uint8_t* mutable_memory;
+  uint8_t* activations;
+} aglow_session;
+
+static inline void aglow_bundle_close(aglow_bundle* bundle) {
+  if (bundle == NULL) return;
+  if (bundle->constants != NULL) munmap((void*)bundle->constants, (size_t)bundle->info->constant_bytes);
+  if (bundle->library != NULL) dlclose(bundle->library);
+  free(bundle);
+}
+
+static inline const char* aglow_map_weights_(aglow_bundle* bundle, const char* path) {
+  struct stat about;
+  void* memory;
+  const int file = open(path, O_RDONLY);
+  if (file < 0) return "the weights cannot be opened";
+  if (fstat(file, &about) != 0 || (int64_t)about.st_size != bundle->info->constant_bytes) {
+    close(file);
+    return "the file of weights has another size";
+  }
+  memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) return "the weights cannot be mapped";
+  bundle->constants = (const uint8_t*)memory;
+  return NULL;
+}
+
+/* Loads and checks; gives null, or what is wrong. */
+static inline const char* aglow_bundle_open(const char* library, const char* weights, aglow_bundle** result) {
+  static const char* const kFaults[] = {"", "", "the weights are not aligned", "this processor lacks instructions",
+                                        "the weights are not those the code was made for"};
+  const char* fault;
+  int status;
+  aglow_bundle* bundle = (aglow_bundle*)calloc(1, sizeof *bundle);
+  *result = NULL;
+  if (bundle == NULL) return "out of memory";
+  bundle->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (bundle->library == NULL) {
+    free(bundle);
+    return dlerror();
+  }
+  bundle->info = (const aglow_bundle_info*)dlsym(bundle->library, "aglow_bundle_info");
+  if (bundle->info == NULL || bundle->info->layout != AGLOW_BUNDLE_LAYOUT) {
+    aglow_bundle_close(bundle);
+    return "the shared object holds no bundle that this loader knows";
+  }
+  fault = aglow_map_weights_(bundle, weights);
+  if (fault == NULL) {
+    status = bundle->info->check(bundle->constants);
+    if (status != 0) fault = status < 5 ? kFaults[status] : "the bundle refuses to run";
+  }
+  if (fault != NULL) {
+    aglow_bundle_close(bundle);
+    return fault;
+  }
+  *result = bundle;
+  return NULL;
+}
+
+static inline void aglow_session_free(aglow_session* session) {
+  if (session == NULL) return;
+  free(session->mutable_memory);
+  free(session->activations);
+  free(session);
+}
+
+/* Null without memory, or without such an entry. */
+static inline aglow_session* aglow_session_new(const aglow_bundle* bundle, int64_t entry) {
+  void *io = NULL, *work = NULL;
+  aglow_session* session;
+  if (entry < 0 || entry >= bundle->info->entry_count) return NULL;
+  session = (aglow_session*)calloc(1, sizeof *session);
+  if (session == NULL) return NULL;
+  session->bundle = bundle;
+  session->entry = &bundle->info->entries[entry];
+  if (posix_memalign(&io, AGLOW_BUNDLE_ALIGNMENT, (size_t)session->entry->mutable_bytes) == 0)
+    session->mutable_memory = (uint8_t*)io;
+  if (posix_memalign(&work, AGLOW_BUNDLE_ALIGNMENT, (size_t)session->entry->activation_bytes) == 0)
+    session->activations = (uint8_t*)work;
+  if (session->mutable_memory == NULL || session->activations == NULL) {
+    aglow_session_free(session);
+    return NULL;
+  }
+  return session;
+}
+
+static inline void* aglow_input(aglow_session* session, int64_t i) {
+  return session->mutable_memory + session->entry->inputs[i].offset;
+}
+static inline void* aglow_output(aglow_session* session, int64_t i) {
+  return session->mutable_memory + session->entry->outputs[i].offset;
+}
+
+/* 0, or a code as the bundle's header explains it. */
+static inline int aglow_run(aglow_session* session) {
+  return session->entry->run(session->bundle->constants, session->mutable_memory, session->activations);
+}
+
+#endif
+#endif

@@ -1,0 +1,19 @@
+// Names of models and tensors, which may be any bytes, as C identifiers and inside of C comments.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace aglow::codegen {
+
+// Letters, digits and underscores; no keyword of C or C++, no function that generated code may need; at most 64 bytes.
+std::string cIdentifier(std::string_view name);
+std::string upperCase(std::string text);
+// The identifier, or with a number behind it where it is taken; then that is taken, too.
+std::string uniqueName(std::string identifier, std::set<std::string>& taken);
+
+// Printable, and unable to end a comment.
+std::string commentText(std::string_view name);
+
+}  // namespace aglow::codegen

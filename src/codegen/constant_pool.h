@@ -1,0 +1,32 @@
+// The block of constants that generated code reads: aligned tensors one after the other, equal bytes only once.
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace aglow::codegen {
+
+class ConstantPool {
+public:
+  // The offset of these bytes in the block.
+  int64_t place(const Tensor& value);
+  // Whole lines of Tensor::kAlignment bytes, and at least one, so that the block can be declared, mapped and hashed.
+  int64_t bytes() const;
+  uint64_t hash() const;
+  // The block, as pieces in their order.
+  std::vector<std::span<const std::byte>> pieces() const;
+
+private:
+  struct Piece {
+    Tensor value;
+    int64_t offset;
+  };
+  std::vector<Piece> pieces_;
+  std::unordered_multimap<uint64_t, size_t> byHash_;
+  int64_t end_ = 0;
+};
+
+}  // namespace aglow::codegen

@@ -1,0 +1,34 @@
+// Bundles from compiled models: which files to write, and where.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/compile.h"
+
+namespace aglow {
+
+// What --emit may ask for: "bundle" (object, header, weights), "so" (shared object, header, weights), and the code
+// alone.
+inline constexpr std::string_view kCodeEmits[] = {"bundle", "so", "obj", "asm", "llvm"};
+
+struct BundleOptions {
+  std::string name;  // a C identifier, of files and functions
+  std::set<std::string, std::less<>> emit;
+  std::string folder;  // empty: nothing is written, and only the text of asm and llvm comes back
+  bool threads = false;
+  bool weightsInC = false;
+};
+
+// One function of the bundle; all were compiled for the same target by the CPU backend.
+struct BundleSource {
+  std::string name;
+  Compilation compilation;
+};
+
+// The texts that have no folder to go to.
+Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleOptions& options);
+
+}  // namespace aglow
