@@ -13,20 +13,22 @@ namespace aglow::cpu {
 
 KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
   const int64_t lanes = machine.lanes, panel = 2 * lanes, channels = s.channels / s.group;
-  const int64_t block = s.planar ? 1 : lanes, plane = s.height * s.width * block;
+  // The channels of a planar image are one block, each a plane away from the next.
+  const int64_t column = s.planar ? 1 : lanes, plane = s.height * s.width * column;
   TileDesc d{};
   d.x = {.operand = 1, .offset = 0};
   d.w = {.operand = 2, .offset = 0};
   d.partial = {.operand = 3, .offset = 0};
   d.images[0] = d.images[1] = 1;
   d.images[2] = s.images;
-  d.xImage[2] = ceilDiv(s.channels, block) * plane;
+  d.xImage[2] = ceilDiv(s.channels, column) * plane;
   d.channels = channels;
-  d.block = block;
+  d.block = s.planar ? s.channels : lanes;
   d.xBlock = plane;
-  d.xRow = s.width * block;
-  d.xColumn = block;
-  d.xGroup = ceilDiv(channels, block) * plane;
+  d.xRow = s.width * column;
+  d.xColumn = column;
+  d.xChannel = s.planar ? plane : 1;
+  d.xGroup = ceilDiv(channels, column) * plane;
   d.wPanel = s.kh * s.kw * channels * panel;
   d.wRow = panel;
   d.height = s.height;

@@ -72,11 +72,15 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
         const float* x = part.x + b * d.xBlock + (top + ky * d.dy) * d.xRow + left * d.xColumn;
         const float* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
         const float* at[R];
+        int64_t channel[R];  // distance from one to the next
         AGLOW_UNROLL for (int r = 0; r < R; ++r) {
           at[r] = x + r * step;
+          channel[r] = d.xChannel;
           if (r < d.left || r >= R - d.right) {
             const int64_t column = left + r * d.sx;
-            at[r] = column >= 0 && column < d.width ? at[r] : kZeros;
+            const bool inside = column >= 0 && column < d.width;
+            at[r] = inside ? at[r] : kZeros;
+            if (d.xChannel != 1) channel[r] = inside ? d.xChannel : 0;
           }
         }
         if (part.prefetches)
@@ -85,7 +89,7 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
           V weights[C];
           AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<V>(w + c * W);
           AGLOW_UNROLL for (int r = 0; r < R; ++r) {
-            const V value = splat<float, W>(at[r][i]);
+            const V value = splat<float, W>(at[r][i * channel[r]]);
             AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = value * weights[c] + sums[r][c];
           }
         }
@@ -98,7 +102,11 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
         storeLanes(part.partial + (r * C + c) * W, sums[r][c]);
     return;
   }
-  // Through memory, so that what is stacked on a result appears once in the code and not R times.
+  // Mostly through memory, so that what is stacked on a result appears once in the code and not R times.
+  if (d.direct) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) out(r, c, sums[r][c]);
+    return;
+  }
   V results[R][C];
   AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) results[r][c] = sums[r][c];
   AGLOW_ROLLED for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) out(r, c, results[r][c]);

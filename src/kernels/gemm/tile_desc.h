@@ -13,7 +13,7 @@ struct TilePlace {
 };
 
 // The input holds channel c of the position (y, x) of an image at
-//   c / block * xBlock + y * xRow + x * xColumn + c % block
+//   c / block * xBlock + y * xRow + x * xColumn + c % block * xChannel
 // and the filter's row for the tap (ky, kx) and that channel, panel by panel, at
 //   panel * wPanel + ((ky * kw + kx) * channels + c) * wRow.
 // All distances are in elements. A product of matrices has the rows of its left operand as columns of one row.
@@ -28,8 +28,8 @@ struct TileDesc {
   // Images (or batches of matrices), as three axes with the distances of both operands.
   int64_t images[3], xImage[3], wImage[3];
 
-  int64_t channels, block;  // input channels of a group; those that lie side by side
-  int64_t xBlock, xRow, xColumn, xGroup;
+  int64_t channels, block;  // input channels of a group; those that follow each other evenly, at most 16 if closely
+  int64_t xBlock, xRow, xColumn, xChannel, xGroup;
   int64_t wPanel, wRow;
   int64_t height, width;  // of the input
   int64_t kh, kw, sy, sx, py, px, dy, dx;
@@ -48,6 +48,7 @@ struct TileDesc {
   int64_t tileGroups, panelGroups;
   int64_t passBlocks;
   int64_t unitPartials;  // elements of a slice
+  int64_t direct;        // 1: results go from registers to the epilogue; for sums so short that it matters
   // Lines of the next panel that each tile asks for, out of those that go with a tap of a block of channels.
   int64_t prefetch, prefetchable;
 };

@@ -52,6 +52,7 @@ TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine
   d.channels = depth;
   d.block = d.xBlock = 16;
   d.xColumn = depth;
+  d.xChannel = 1;
   d.wPanel = depth * panel;
   d.wRow = panel;
   d.height = d.outHeight = d.kh = d.kw = d.sy = d.sx = d.dy = d.dx = 1;
@@ -88,6 +89,8 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   const int64_t unitTiles = ceilDiv(allTiles, d.tileGroups), unitPanels = ceilDiv(d.panels, d.panelGroups);
   d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel : 0;
 
+  constexpr int64_t kShort = 128;
+  d.direct = d.channels * d.kh * d.kw <= kShort ? 1 : 0;
   d.prefetchable = ceilDiv(d.block * panel * kBytes, kLineBytes);
   d.prefetch = weightsFit || d.wRow != panel ? 0 : ceilDiv(d.prefetchable, unitTiles);
 
