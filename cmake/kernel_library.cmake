@@ -35,6 +35,6 @@ file(COPY_FILE ${KERNEL_EMBED}.new ${KERNEL_EMBED} ONLY_IF_DIFFERENT)
 set_source_files_properties(${KERNEL_EMBED} PROPERTIES OBJECT_DEPENDS ${KERNEL_LIBRARY} GENERATED TRUE)
 target_sources(aglow_library PRIVATE ${KERNEL_EMBED})
 
-target_compile_definitions(aglow_library PUBLIC AGLOW_LLVM)
+target_compile_definitions(aglow_library PUBLIC $<BUILD_INTERFACE:AGLOW_LLVM>)
 target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
 target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})

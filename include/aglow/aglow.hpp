@@ -1,0 +1,145 @@
+// Aglow's C++ interface: load a model, bind memory to its inputs and outputs, run it. Needs C++17; faults are exceptions
+// of type aglow::Error. A thin cover of the C interface, so that program and library may come from different compilers.
+//
+//   aglow::Model model("digits.onnx", aglow::Options().threads(2));
+//   std::vector<float> image(model.inputs()[0].elements()), scores(model.outputs()[0].elements());
+//   model.bindInput(0, image.data(), image.size());
+//   model.bindOutput(0, scores.data(), scores.size());
+//   model.run();
+#pragma once
+
+#include <aglow/aglow.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace aglow {
+// Inside of the library the same names mean other things.
+inline namespace v1 {
+
+class Error : public std::runtime_error {
+public:
+  Error(aglow_status status, const std::string& text) : std::runtime_error(text), status_(status) {}
+  aglow_status status() const { return status_; }
+
+private:
+  aglow_status status_;
+};
+
+namespace detail {
+
+inline void check(aglow_status status) {
+  if (status != AGLOW_OK) throw Error(status, aglow_error_text());
+}
+
+struct Free {
+  void operator()(aglow_options* options) const { aglow_options_free(options); }
+  void operator()(aglow_model* model) const { aglow_free(model); }
+};
+
+}  // namespace detail
+
+// How to compile; every setter returns the options, so that calls can be chained.
+class Options {
+public:
+  Options() : handle_(aglow_options_new()) {
+    if (handle_ == nullptr) throw std::bad_alloc();
+  }
+
+  Options& backend(const std::string& name) { return checked(aglow_options_set_backend(handle(), name.c_str())); }
+  // 0: one per processor.
+  Options& threads(int count) { return checked(aglow_options_set_threads(handle(), count)); }
+  Options& memoryLimit(int64_t bytes) { return checked(aglow_options_set_memory_limit(handle(), bytes)); }
+  Options& dim(const std::string& name, int64_t size) {
+    return checked(aglow_options_set_dim(handle(), name.c_str(), size));
+  }
+  Options& shape(const std::string& input, const std::vector<int64_t>& dims) {
+    return checked(aglow_options_set_shape(handle(), input.c_str(), dims.data(), dims.size()));
+  }
+  // The value of an input that decides on shapes.
+  Options& value(const std::string& input, aglow_kind kind, const std::vector<int64_t>& dims, const void* data) {
+    return checked(aglow_options_set_value(handle(), input.c_str(), kind, dims.data(), dims.size(), data));
+  }
+
+  aglow_options* handle() const { return handle_.get(); }
+
+private:
+  Options& checked(aglow_status status) {
+    detail::check(status);
+    return *this;
+  }
+  std::unique_ptr<aglow_options, detail::Free> handle_;
+};
+
+struct TensorInfo {
+  std::string name;
+  aglow_kind kind;
+  std::vector<int64_t> dims;
+  size_t bytes;
+
+  size_t elements() const {
+    size_t count = 1;
+    for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
+    return count;
+  }
+};
+
+// A compiled model with its memory, to be used by one thread at a time.
+class Model {
+public:
+  explicit Model(const std::string& path, const Options& options = {}) {
+    aglow_model* model = nullptr;
+    detail::check(aglow_load(path.c_str(), options.handle(), &model));
+    adopt(model);
+  }
+  // An ONNX file in memory, which has to live as long as the model.
+  Model(const void* bytes, size_t size, const Options& options = {}) {
+    aglow_model* model = nullptr;
+    detail::check(aglow_load_memory(bytes, size, options.handle(), &model));
+    adopt(model);
+  }
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  const aglow_model_info& info() const { return *aglow_info(handle()); }
+  // The number of a name, or -1.
+  int findInput(const std::string& name) const { return aglow_find_input(handle(), name.c_str()); }
+  int findOutput(const std::string& name) const { return aglow_find_output(handle(), name.c_str()); }
+
+  // Every run reads and writes where the elements lie, until something else is bound.
+  template <class T>
+  void bindInput(size_t index, const T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    detail::check(aglow_bind_input(handle(), index, data, count * sizeof(T)));
+  }
+  template <class T>
+  void bindOutput(size_t index, T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    detail::check(aglow_bind_output(handle(), index, data, count * sizeof(T)));
+  }
+
+  void run() { detail::check(aglow_run(handle())); }
+
+  aglow_model* handle() const { return handle_.get(); }
+
+private:
+  void adopt(aglow_model* model) {
+    handle_.reset(model);
+    for (size_t i = 0; i < aglow_num_inputs(model); ++i) inputs_.push_back(describe(*aglow_input(model, i)));
+    for (size_t i = 0; i < aglow_num_outputs(model); ++i) outputs_.push_back(describe(*aglow_output(model, i)));
+  }
+  static TensorInfo describe(const aglow_tensor_info& info) {
+    return {info.name, info.kind, std::vector<int64_t>(info.dims, info.dims + info.rank), info.bytes};
+  }
+
+  std::unique_ptr<aglow_model, detail::Free> handle_;
+  std::vector<TensorInfo> inputs_, outputs_;
+};
+
+}  // namespace v1
+}  // namespace aglow

@@ -1,0 +1,143 @@
+#include "aglow/aglow.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kDigits = AGLOW_SOURCE_DIR "/examples/digits/digits.onnx";
+
+std::string writeGraph(const std::string& text) {
+  // Tests run at the same time in processes of their own.
+  std::string path = ::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".graph";
+  std::ofstream(path) << text;
+  return path;
+}
+
+aglow_model* loaded(const std::string& path, const aglow_options* options = nullptr) {
+  aglow_model* model = nullptr;
+  EXPECT_EQ(aglow_load(path.c_str(), options, &model), AGLOW_OK) << aglow_error_text();
+  return model;
+}
+
+constexpr const char* kSums = R"(module {
+  placeholder @x : f32[2,2]
+  placeholder @n : i64[2]
+  placeholder @sum : f32[2,2]
+  placeholder @twice : i64[2]
+  func @main { %a = Add(@x, @x) Save(%a, @sum) %b = Add(@n, @n) Save(%b, @twice) }
+})";
+
+TEST(CApi, DescribesInputsAndOutputs) {
+  aglow_model* model = loaded(writeGraph(kSums));
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(aglow_num_inputs(model), 2U);
+  EXPECT_EQ(aglow_num_outputs(model), 2U);
+  const aglow_tensor_info* x = aglow_input(model, 0);
+  EXPECT_STREQ(x->name, "x");
+  EXPECT_EQ(x->kind, AGLOW_FLOAT32);
+  EXPECT_THAT(std::vector<int64_t>(x->dims, x->dims + x->rank), ElementsAre(2, 2));
+  EXPECT_EQ(x->bytes, 16U);
+  EXPECT_EQ(aglow_input(model, 1)->kind, AGLOW_INT64);
+  EXPECT_EQ(aglow_input(model, 2), nullptr);
+  EXPECT_EQ(aglow_output(model, 2), nullptr);
+  EXPECT_EQ(aglow_find_input(model, "n"), 1);
+  EXPECT_EQ(aglow_find_output(model, "sum"), 0);
+  EXPECT_EQ(aglow_find_output(model, "n"), -1);
+  EXPECT_GE(aglow_info(model)->threads, 1);
+  EXPECT_STRNE(aglow_info(model)->target, "");
+  aglow_free(model);
+}
+
+TEST(CApi, RunsInTheCallersMemory) {
+  aglow_model* model = loaded(writeGraph(kSums));
+  ASSERT_NE(model, nullptr);
+  float x[4] = {1, 2, 3, 4}, sum[4] = {};
+  int64_t n[2] = {5, 6}, twice[2] = {};
+  ASSERT_EQ(aglow_bind_input(model, 0, x, sizeof(x)), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_input(model, 1, n, sizeof(n)), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 0, sum, sizeof(sum)), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 1, twice, sizeof(twice)), AGLOW_OK);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(sum, ElementsAre(2, 4, 6, 8));
+  EXPECT_THAT(twice, ElementsAre(10, 12));
+  x[0] = 100;
+  float other[4] = {};
+  ASSERT_EQ(aglow_bind_output(model, 0, other, sizeof(other)), AGLOW_OK);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(other, ElementsAre(200, 4, 6, 8));
+  EXPECT_THAT(sum, ElementsAre(2, 4, 6, 8));
+  aglow_free(model);
+}
+
+TEST(CApi, SaysWhatDoesNotFit) {
+  aglow_model* model = loaded(writeGraph(kSums));
+  ASSERT_NE(model, nullptr);
+  float x[8] = {};
+  EXPECT_EQ(aglow_run(model), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("input 'x' of type f32[2,2] is not bound"));
+  EXPECT_EQ(aglow_bind_input(model, 0, x, sizeof(x)), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("input 'x': f32[2,2] takes 16 bytes, got 32"));
+  EXPECT_EQ(aglow_bind_input(model, 0, nullptr, 16), AGLOW_USAGE);
+  EXPECT_EQ(aglow_bind_input(model, 0, reinterpret_cast<char*>(x) + 2, 16), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("not a multiple of 4"));
+  EXPECT_EQ(aglow_bind_output(model, 7, x, 16), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("there is no output 7, the model has 2"));
+  EXPECT_EQ(aglow_bind_input(nullptr, 0, x, 16), AGLOW_USAGE);
+  aglow_free(model);
+  aglow_free(nullptr);
+}
+
+TEST(CApi, LoadsFromMemoryAsFromAFile) {
+  std::ifstream file(kDigits, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  aglow_model* models[2] = {loaded(kDigits), nullptr};
+  ASSERT_EQ(aglow_load_memory(bytes.data(), bytes.size(), nullptr, &models[1]), AGLOW_OK) << aglow_error_text();
+  std::vector<float> image(64, 0.5F);
+  float scores[2][10] = {};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(aglow_bind_input(models[i], 0, image.data(), 256), AGLOW_OK);
+    ASSERT_EQ(aglow_bind_output(models[i], 0, scores[i], sizeof(scores[i])), AGLOW_OK);
+    ASSERT_EQ(aglow_run(models[i]), AGLOW_OK) << aglow_error_text();
+    aglow_free(models[i]);
+  }
+  EXPECT_EQ(std::memcmp(scores[0], scores[1], sizeof(scores[0])), 0);
+  EXPECT_GT(scores[0][0] + scores[0][1] + scores[0][2], 0);
+}
+
+TEST(CApi, RefusesFaultyFilesWithTheExitCodeOfTheProgram) {
+  aglow_model* model = nullptr;
+  EXPECT_EQ(aglow_load("/nonexistent/model.onnx", nullptr, &model), AGLOW_FILE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("/nonexistent/model.onnx"));
+  EXPECT_EQ(aglow_load_memory("junk", 4, nullptr, &model), AGLOW_BAD_MODEL);
+  EXPECT_EQ(aglow_load(nullptr, nullptr, &model), AGLOW_USAGE);
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST(CApi, TakesOptions) {
+  aglow_options* options = aglow_options_new();
+  EXPECT_EQ(aglow_options_set_backend(options, "tpu"), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("there is no backend 'tpu'"));
+  EXPECT_EQ(aglow_options_set_backend(options, "interpreter"), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_threads(options, 1), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_threads(options, -1), AGLOW_USAGE);
+  EXPECT_EQ(aglow_options_set_dim(options, "batch", 1), AGLOW_OK);
+  const int64_t dims[] = {1, -1};
+  EXPECT_NE(aglow_options_set_shape(options, "x", dims, 2), AGLOW_OK);
+  aglow_model* model = loaded(kDigits, options);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(aglow_info(model)->threads, 1);
+  aglow_free(model);
+  EXPECT_EQ(aglow_options_set_memory_limit(options, 10), AGLOW_OK);
+  EXPECT_EQ(aglow_load(kDigits.c_str(), options, &model), AGLOW_OUT_OF_RESOURCES);
+  aglow_options_free(options);
+}
+
+}  // namespace
