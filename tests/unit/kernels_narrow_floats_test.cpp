@@ -1,6 +1,6 @@
 // Narrow floats of the CPU kernel library against tensor/convert.h: every stored value, every tie between two of them
 // and its neighbours, and a dense sample of all f32.
-#ifdef __clang__  // kernels are written in clang's vectors
+#ifdef __clang__                            // kernels are written in clang's vectors
 #pragma clang diagnostic ignored "-Wpsabi"  // nothing is passed in vectors: all of it is inlined
 #include "kernels/math/narrow_floats.h"
 

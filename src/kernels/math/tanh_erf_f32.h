@@ -8,12 +8,12 @@ namespace aglow::cpu {
 
 namespace erf_parts {
 
-inline constexpr float kSmall[] = {1.1283791657267261f,    -0.37612625824233429f,  0.11283585148064983f,
-                                   -0.026853811902524053f, 0.0051883276145877548f, -0.00080101929583782639f,
-                                   7.853859069005038e-5f};
-inline constexpr float kLarge[] = {0.51139256660316348f,    -0.28242689404954688f,   0.018939820122244279f,
-                                   0.017206629746782794f,   -0.0028072215494594164f, -0.00067101662718152798f,
-                                   0.00017976577644390822f, 1.6022454032376442e-5f};
+inline constexpr float kNear[] = {1.1283791657267261f,    -0.37612625824233429f,  0.11283585148064983f,
+                                  -0.026853811902524053f, 0.0051883276145877548f, -0.00080101929583782639f,
+                                  7.853859069005038e-5f};
+inline constexpr float kFar[] = {0.51139256660316348f,    -0.28242689404954688f,   0.018939820122244279f,
+                                 0.017206629746782794f,   -0.0028072215494594164f, -0.00067101662718152798f,
+                                 0.00017976577644390822f, 1.6022454032376442e-5f};
 
 }  // namespace erf_parts
 
@@ -30,8 +30,8 @@ AGLOW_INLINE F32<W> tanh(F32<W> x) {
 template <int W>
 AGLOW_INLINE F32<W> erf(F32<W> x) {
   const F32<W> size = absLanes(x), highest = 4.0f;
-  const F32<W> near = x * polynomial(x * x, erf_parts::kSmall);
-  F32<W> power = polynomial((highest < size ? highest : size) - 2.0f, erf_parts::kLarge);
+  const F32<W> near = x * polynomial(x * x, erf_parts::kNear);
+  F32<W> power = polynomial((highest < size ? highest : size) - 2.0f, erf_parts::kFar);
   power *= power;
   power *= power;
   const F32<W> far = 1.0f - power * power;
