@@ -88,7 +88,8 @@ AGLOW_INLINE F32<W> exp(F32<W> x) {
   return exp_log::expOfRest(rest) * bitsAs<F32<W>>(half << 23) * bitsAs<F32<W>>((exponents - half) << 23);
 }
 
-// exp of values up to 88, as softmax needs it: a third cheaper, and zero below -87.68, where exp is subnormal.
+// exp of values up to 88, as softmax needs it: with a quarter fewer instructions, and zero below -87.68, where exp is
+// subnormal.
 template <int W>
 AGLOW_INLINE F32<W> expFlushed(F32<W> x) {
   const F32<W> lowest = -88.02f;
