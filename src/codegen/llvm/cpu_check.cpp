@@ -173,10 +173,8 @@ void setBaseAttributes(llvm::Function& function, const Target& target) {
   setTargetAttributes(function, target);
   const llvm::Triple triple(target.triple());
   for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) function.removeFnAttr(name);
-  // The base of RISC-V is what the calling convention asks for.
-  if (triple.isRISCV()) return;
-  function.addFnAttr("target-cpu", triple.isX86() ? "x86-64" : "generic");
-  function.removeFnAttr("target-features");
+  function.addFnAttr("target-cpu", triple.isX86() ? "x86-64" : triple.isRISCV() ? "generic-rv64" : "generic");
+  function.addFnAttr("target-features", triple.isRISCV() ? kRiscvBase : "");
 }
 
 llvm::Function* emitCpuCheck(llvm::Module& module, const Target& target, const std::string& name) {

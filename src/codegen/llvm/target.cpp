@@ -94,7 +94,7 @@ Result<Target> Target::create(const TargetOptions& options) {
                      "name the processor with --cpu");
   target.cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu;
   if (target.cpu_.empty()) target.cpu_ = triple.isX86() ? "x86-64" : triple.isRISCV() ? "generic-rv64" : "generic";
-  target.features_ = native ? hostFeatures() : "";
+  target.features_ = native ? hostFeatures() : triple.isRISCV64() && options.cpu.empty() ? kRiscvBase : "";
   if (!options.features.empty()) target.features_ += (target.features_.empty() ? "" : ",") + options.features;
 
   {
@@ -109,6 +109,8 @@ Result<Target> Target::create(const TargetOptions& options) {
   llvmOptions.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   // Linkers can leave out what a program does not use.
   llvmOptions.FunctionSections = llvmOptions.DataSections = true;
+  // The convention of Linux; LLVM's own default follows the features.
+  if (triple.isRISCV64() && triple.isOSLinux()) llvmOptions.MCOptions.ABIName = "lp64d";
   const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                           llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
   target.machine_.reset(found->createTargetMachine(target.triple_, target.cpu_, target.features_, llvmOptions,

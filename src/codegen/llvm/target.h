@@ -14,6 +14,9 @@ class TargetMachine;
 
 namespace aglow::codegen {
 
+// What 64-bit Linux on RISC-V counts on.
+inline constexpr const char* kRiscvBase = "+m,+a,+f,+d,+c";
+
 class Target {
 public:
   // Usage error where LLVM knows no such triple, cpu or feature.
