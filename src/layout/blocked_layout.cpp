@@ -11,8 +11,8 @@ namespace {
 
 class BlockRewriter final : public BlockSource {
 public:
-  BlockRewriter(Function& function, Builder& builder, Blocks form, LayoutChoice choice, Evaluator& evaluator)
-      : BlockSource(builder, form), function_(function), choice_(std::move(choice)), evaluator_(evaluator) {
+  BlockRewriter(Function& function, Builder& builder, Blocks form, LayoutChoice choice)
+      : BlockSource(builder, form), function_(function), choice_(std::move(choice)) {
     for (const Node* save : function.saves()) written_.insert(save->input(1).node);
   }
 
@@ -56,8 +56,8 @@ private:
 
   void onBlocks(Node& node) {
     const auto conv = choice_.convs.find(&node);
-    blocked_[{&node, 0}] = conv != choice_.convs.end() ? blockedConv(node, conv->second, *this, evaluator_)
-                                                       : findBlockedOp(node)->build(node, *this);
+    blocked_[{&node, 0}] =
+        conv != choice_.convs.end() ? blockedConv(node, conv->second, *this) : findBlockedOp(node)->build(node, *this);
     replaced_.push_back(&node);
   }
 
@@ -74,7 +74,6 @@ private:
 
   Function& function_;
   LayoutChoice choice_;
-  Evaluator& evaluator_;
   std::unordered_set<const Node*> written_;
   Forms blocked_, planar_;
   std::vector<Node*> replaced_;
@@ -91,7 +90,7 @@ Pass blockedLayoutPass(const VectorLayout& layout) {
             const auto convs = static_cast<int64_t>(choice.convs.size());
             Builder builder(function);
             AGLOW_TRY(const bool changed, building([&] {
-                        BlockRewriter(function, builder, blocks, std::move(choice), context.evaluator).run();
+                        BlockRewriter(function, builder, blocks, std::move(choice)).run();
                         return convs > 0;
                       }));
             context.count("blocked-layout", convs);

@@ -13,6 +13,7 @@ namespace {
 
 // A conversion touches elements in another order than they lie in, which takes longer than computing on some more.
 constexpr int64_t kMove = 4;
+constexpr int64_t kStart = 1000;  // of any instruction
 
 class Choice {
 public:
@@ -79,7 +80,8 @@ private:
       if (const std::optional<int> wanted = wantedBy(use)) readers.push_back(*wanted);
     if (std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == maker; })) return;
     const Shape& shape = node.type().shape();
-    const int64_t cost = hasNoPlane(shape) ? 1 : kMove * (shape.elements() + blockedElements(shape));
+    const bool isView = hasNoPlane(shape) && shape[1] % blocks_.lanes() == 0;
+    const int64_t cost = isView ? 1 : kStart + kMove * (shape.elements() + blockedElements(shape));
     const int toPlanar = cut_.addNode();
     const int toBlocks = cut_.addNode();
     cut_.addEdge(maker, toPlanar, cost);

@@ -4,7 +4,6 @@
 #include "graph/op_views.h"
 #include "kernels/conv/winograd_filter.h"
 #include "kernels/gemm/pack.h"
-#include "layout/known.h"
 
 namespace aglow {
 
@@ -48,7 +47,7 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
   constexpr int64_t kImageChannels = 4;
   if (node.op() != Op::Conv || node.predicate() || node.type().kind() != ElemKind::Float32) return ConvForm::None;
   const int rank = node.type().rank();
-  if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0 || !isKnown(node.input(1)))
+  if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0 || !isConstant(node.input(1)))
     return ConvForm::None;
   const Conv2d conv{ConvNode(node)};
   const int64_t lanes = blocks.lanes();
@@ -66,12 +65,12 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
   return ConvForm::Direct;
 }
 
-Value blockedConv(Node& node, ConvForm form, BlockSource& source, Evaluator& evaluator) {
+Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
   const ConvNode v(node);
   const Conv2d conv(v);
   Builder& b = source.b;
   const int64_t lanes = source.blocks.lanes();
-  Tensor known = knownValue(v.filter(), evaluator);
+  const Tensor& known = asConstant(v.filter())->tensor();
   const Tensor filter = known.retyped(
       known.type().withShape(Shape{conv.outputs, conv.channels / conv.group, conv.kernelHeight, conv.kernelWidth}));
   Value y;
@@ -101,9 +100,9 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source, Evaluator& eva
   if (!v.bias()) return y;
   Ints along(static_cast<size_t>(node.type().rank()), 1);
   along[1] = conv.outputs;
-  const Tensor bias = knownValue(v.bias(), evaluator);
-  if (bias.empty()) return b.add(y, source.blocks.fromPlanar(b, b.reshaped(source.planar(v.bias()), along)));
-  return b.add(y, b.constant(source.blocks.tensor(bias.retyped(bias.type().withShape(Shape(along))))));
+  const Constant* bias = asConstant(v.bias());
+  if (bias == nullptr) return b.add(y, source.blocks.fromPlanar(b, b.reshaped(source.planar(v.bias()), along)));
+  return b.add(y, b.constant(source.blocks.tensor(bias->tensor().retyped(v.bias().type().withShape(Shape(along))))));
 }
 
 }  // namespace aglow

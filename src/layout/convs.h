@@ -17,6 +17,6 @@ enum class ConvForm : uint8_t {
 ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd);
 
 // The result of the convolution in blocks.
-Value blockedConv(Node& node, ConvForm form, BlockSource& source, Evaluator& evaluator);
+Value blockedConv(Node& node, ConvForm form, BlockSource& source);
 
 }  // namespace aglow

@@ -8,7 +8,11 @@ namespace aglow {
 
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
-  pipeline.add(blockedLayoutPass(layout)).add(packWeightsPass(layout)).add(deadCodePass()).add(sharingPass());
+  pipeline.add(foldWeightsPass())
+      .add(blockedLayoutPass(layout))
+      .add(packWeightsPass(layout))
+      .add(deadCodePass())
+      .add(sharingPass());
   return pipeline;
 }
 

@@ -7,6 +7,8 @@
 
 namespace aglow {
 
+// Operands of convolutions and products that are known when compiling, as constants.
+Pass foldWeightsPass();
 // Convolutions on blocked channels, and everything between them that can stay in blocks.
 Pass blockedLayoutPass(const VectorLayout& layout);
 // Constant right sides of matrix products in panels.

@@ -3,7 +3,6 @@
 
 #include "graph/builder.h"
 #include "kernels/gemm/pack.h"
-#include "layout/known.h"
 #include "layout/layout.h"
 #include "support/sizes.h"
 
@@ -17,7 +16,8 @@ bool isPackable(const Node& node, int64_t panel) {
   if (node.op() != Op::MatMul || node.predicate() || node.type().kind() != ElemKind::Float32) return false;
   const Value b = node.input(1);
   const int64_t k = b.dim(b.rank() - 2), n = b.dim(b.rank() - 1);
-  return b.type().elements() == k * n && k > 0 && kMostlyEmpty * n >= panel && isKnown(b) && node.type().elements() > 0;
+  return b.type().elements() == k * n && k > 0 && kMostlyEmpty * n >= panel && isConstant(b) &&
+         node.type().elements() > 0;
 }
 
 Result<bool> packWeights(Function& function, PassContext& context, int64_t panel) {
@@ -26,7 +26,7 @@ Result<bool> packWeights(Function& function, PassContext& context, int64_t panel
     Node* next = function.next(node);
     if (isPackable(*node, panel)) {
       const Value b = node->input(1);
-      const Tensor known = knownValue(b, context.evaluator);
+      const Tensor& known = asConstant(b)->tensor();
       const int64_t k = b.dim(b.rank() - 2), n = b.dim(b.rank() - 1);
       const Tensor matrix = known.retyped(known.type().withShape(Shape{k, n}));
       Builder builder(function);
@@ -39,7 +39,7 @@ Result<bool> packWeights(Function& function, PassContext& context, int64_t panel
       }));
       function.erase(node);
       // Large weights do not wait for the end to be freed.
-      if (isConstant(b) && b.node->uses().empty()) function.module().eraseStorage(b.node);
+      if (b.node->uses().empty()) function.module().eraseStorage(b.node);
       ++packed;
     }
     node = next;
