@@ -35,14 +35,14 @@ Value cut(Builder& b, Value x, int axis, int64_t extent) {
   return b.slice(x, {.starts = Ints(sizes.size(), 0), .sizes = sizes});
 }
 
-// Axes in another order: a view where only axes of extent 1 change places.
-Value moved(Builder& b, Value x, const Ints& perm) {
-  Ints dims, kept;
-  for (const int64_t axis : perm) {
-    dims.push_back(x.dim(static_cast<int>(axis)));
-    if (dims.back() != 1) kept.push_back(axis);
-  }
-  return std::is_sorted(kept.begin(), kept.end()) ? b.reshaped(x, dims) : b.transpose(x, {.perm = perm});
+// x, seen under the shape `as`, with its axes in another order, under the shape `to`. All is one view where only axes
+// of extent 1 change places.
+Value moved(Builder& b, Value x, const Ints& as, const Ints& perm, const Ints& to) {
+  Ints kept;
+  for (const int64_t axis : perm)
+    if (as[static_cast<size_t>(axis)] != 1) kept.push_back(axis);
+  if (std::is_sorted(kept.begin(), kept.end())) return b.reshaped(x, to);
+  return b.reshaped(b.transpose(b.reshaped(x, as), {.perm = perm}), to);
 }
 
 }  // namespace
@@ -78,16 +78,16 @@ Ints Blocks::spatialList(Ints list, int64_t missing, int64_t last) {
 }
 
 Value Blocks::fromPlanar(Builder& b, Value x) const {
-  const Ints dims = this->dims(x.shape());
-  const int64_t blocks = dims[1];
+  Ints dims = this->dims(x.shape());
   // A single block is filled up behind the move, which then has less to do.
-  if (blocks > 1) x = padded(b, x, 1, blocks * lanes_);
-  Ints split{dims[0], blocks, blocks > 1 ? lanes_ : x.dim(1)}, perm{0, 1};
+  if (dims[1] > 1) x = padded(b, x, 1, dims[1] * lanes_);
+  dims.back() = x.dim(1) / dims[1];
+  Ints split{dims[0], dims[1], dims.back()}, perm{0, 1};
   split.insert(split.end(), x.shape().dims().begin() + 2, x.shape().dims().end());
   for (int64_t axis = 3; axis <= x.rank(); ++axis) perm.push_back(axis);
   perm.push_back(2);
-  const Value y = moved(b, b.reshaped(x, split), perm);
-  return b.reshaped(padded(b, y, y.rank() - 1, lanes_), dims);
+  const Value y = moved(b, x, split, perm, dims);
+  return padded(b, y, y.rank() - 1, lanes_);
 }
 
 Value Blocks::toPlanar(Builder& b, Value x, const Shape& planar) const {
@@ -95,7 +95,7 @@ Value Blocks::toPlanar(Builder& b, Value x, const Shape& planar) const {
   Ints whole = planar.dims(), perm = upTo(x.rank() - 1);
   whole[1] = x.dim(1) * x.dim(x.rank() - 1);
   perm.insert(perm.begin() + 2, x.rank() - 1);
-  return cut(b, b.reshaped(moved(b, x, perm), whole), 1, planar[1]);
+  return cut(b, moved(b, x, x.shape().dims(), perm, whole), 1, planar[1]);
 }
 
 Value Blocks::fromChannelsLast(Builder& b, Value x) const {
@@ -110,7 +110,7 @@ Value Blocks::fromChannelsLast(Builder& b, Value x) const {
   Ints perm = upTo(last);
   perm.insert(perm.begin() + 1, last);
   perm.push_back(last + 1);
-  return b.reshaped(moved(b, b.reshaped(padded(b, x, last, dims[1] * lanes_), split), perm), dims);
+  return moved(b, padded(b, x, last, dims[1] * lanes_), split, perm, dims);
 }
 
 Value Blocks::toChannelsLast(Builder& b, Value x, const Shape& channelsLast) const {
@@ -118,7 +118,7 @@ Value Blocks::toChannelsLast(Builder& b, Value x, const Shape& channelsLast) con
   for (int64_t axis = 2; axis < x.rank() - 1; ++axis) perm.push_back(axis);
   perm.insert(perm.end(), {1, x.rank() - 1});
   whole.back() = x.dim(1) * lanes_;
-  return cut(b, b.reshaped(moved(b, x, perm), whole), channelsLast.rank() - 1, channelsLast.dims().back());
+  return cut(b, moved(b, x, x.shape().dims(), perm, whole), channelsLast.rank() - 1, channelsLast.dims().back());
 }
 
 Tensor Blocks::tensor(const Tensor& planar) const {
