@@ -19,12 +19,26 @@ std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : "…" + text.substr(text.size() - most + 1);
 }
 
+// The operators of a fused instruction, one after the other.
+std::string nameOf(const Instr& instr) {
+  std::string name;
+  for (const Instr& part : instr.body) name += (name.empty() ? "" : "+") + nameOf(part);
+  return name.empty() ? std::string(instrName(instr)) : name;
+}
+
 }  // namespace
+
+double Profile::Line::seconds() const {
+  if (times.empty()) return 0;
+  std::vector<double> sorted = times;
+  std::nth_element(sorted.begin(), sorted.begin() + std::ssize(sorted) / 2, sorted.end());
+  return sorted[sorted.size() / 2];
+}
 
 Profile::Profile(const Program& program) {
   for (const Instr& instr : program.instrs)
     lines_.push_back({.node = instr.origin,
-                      .instruction = std::string(instrName(instr)),
+                      .instruction = nameOf(instr),
                       .cost = costOf(program, instr),
                       .marker = instr.isMarker()});
 }
@@ -53,7 +67,7 @@ void Profile::finishRun() {
       sum.begin = std::min(sum.begin, event.begin);
       sum.end = std::max(sum.end, event.end);
     }
-  for (const auto& [instr, event] : whole) lines_[instr].seconds += microseconds(event.end - event.begin) * 1e-6;
+  for (const auto& [instr, event] : whole) lines_[instr].times.push_back(microseconds(event.end - event.begin) * 1e-6);
   runs_ += 1;
 }
 
@@ -62,22 +76,22 @@ std::vector<const Profile::Line*> Profile::sorted() const {
   for (const Line& line : lines_)
     if (!line.marker) lines.push_back(&line);
   std::sort(lines.begin(), lines.end(),
-            [](const Line* a, const Line* b) { return a->seconds != b->seconds ? a->seconds > b->seconds : a < b; });
+            [](const Line* a, const Line* b) { return std::pair(-a->seconds(), a) < std::pair(-b->seconds(), b); });
   return lines;
 }
 
 nlohmann::json Profile::json(const MachinePeak& peak) const {
   const std::vector<const Line*> lines = sorted();
   double total = 0;
-  for (const Line* line : lines) total += line->seconds;
+  for (const Line* line : lines) total += line->seconds();
   nlohmann::json rows = nlohmann::json::array();
   for (const Line* line : lines) {
-    const double perSecond = line->seconds > 0 ? runs_ / line->seconds : 0;
+    const double seconds = line->seconds(), perSecond = seconds > 0 ? 1 / seconds : 0;
     const double flops = line->cost.flops * perSecond, bytes = static_cast<double>(line->cost.bytes) * perSecond;
     rows.push_back({{"node", line->node},
                     {"instruction", line->instruction},
-                    {"ms", milliseconds(*line)},
-                    {"share", total > 0 ? line->seconds / total : 0},
+                    {"ms", seconds * 1e3},
+                    {"share", total > 0 ? seconds / total : 0},
                     {"flops", line->cost.flops},
                     {"bytes", line->cost.bytes},
                     {"gflops", flops * 1e-9},
@@ -87,7 +101,7 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
   }
   return {{"instructions", rows},
           {"runs", runs_},
-          {"total_ms", total * 1e3 / runs_},
+          {"total_ms", total * 1e3},
           {"peak_gflops", peak.flops * 1e-9},
           {"peak_gbytes_per_s", peak.bytesPerSecond * 1e-9}};
 }

@@ -17,7 +17,7 @@ public:
   // Remembers names and costs of the program's instructions.
   explicit Profile(const Program& program);
 
-  // Room for what the threads of a run tell; the run before is added to the sums.
+  // Around each run; the first makes room for what the threads tell, the second notes the times.
   void startRun(int threads);
   void finishRun();
   void begin(size_t instr, int thread) override;
@@ -35,7 +35,8 @@ private:
     std::string node, instruction;
     Cost cost;
     bool marker = false;
-    double seconds = 0;  // over all runs
+    std::vector<double> times = {};  // in seconds, of each run
+    double seconds() const;          // the median
   };
   struct Event {
     size_t instr = 0;
@@ -43,7 +44,6 @@ private:
   };
 
   std::vector<const Line*> sorted() const;
-  double milliseconds(const Line& line) const { return line.seconds * 1e3 / runs_; }
 
   std::vector<Line> lines_;  // by instruction
   int runs_ = 0;

@@ -103,14 +103,17 @@ int64_t bytesOf(const Program& program, const Instr& instr) {
 
 }  // namespace
 
+static double flopsOf(const Program& program, const Instr& instr) {
+  double flops = 0;
+  for (const Instr& part : instr.body) flops += flopsOf(program, part);
+  if (instr.kind != Instr::Kind::Compute) return flops;
+  const Use use{program, instr};
+  return perResult(use) * static_cast<double>(use.out().elements());
+}
+
 Cost costOf(const Program& program, const Instr& instr) {
   if (instr.isMarker() || instr.kind == Instr::Kind::CopyWait) return {};
-  Cost cost{.bytes = bytesOf(program, instr)};
-  if (instr.kind == Instr::Kind::Compute) {
-    const Use use{program, instr};
-    cost.flops = perResult(use) * static_cast<double>(use.out().elements());
-  }
-  return cost;
+  return {.flops = flopsOf(program, instr), .bytes = bytesOf(program, instr)};
 }
 
 }  // namespace aglow

@@ -59,5 +59,21 @@ TEST(Cost, CountsOnlyWhatIsMoved) {
   EXPECT_EQ(costIn("copy", [](Builder& b) { return b.input("x", f32({10})); }).bytes, 80);
 }
 
+TEST(Cost, AddsUpWhatIsFused) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  b.output("y", b.relu(b.matMul(b.input("a", f32({3, 4})), b.input("b", f32({4, 5})))));
+  auto program = generate(b.function());
+  ASSERT_TRUE(program.ok());
+  Instr fused{.kind = Instr::Kind::Fused};
+  for (const Instr& instr : program->instrs)
+    if (instr.kind == Instr::Kind::Compute) fused.body.push_back(instr);
+  ASSERT_EQ(fused.body.size(), 2U);
+  fused.operands = {fused.body[1].operands[0], fused.body[0].operands[1], fused.body[0].operands[2]};
+  const Cost parts[] = {costOf(*program, fused.body[0]), costOf(*program, fused.body[1])};
+  EXPECT_EQ(costOf(*program, fused).flops, parts[0].flops + parts[1].flops);
+  EXPECT_EQ(costOf(*program, fused).bytes, 4 * (12 + 20 + 15));
+}
+
 }  // namespace
 }  // namespace aglow
