@@ -94,10 +94,17 @@ llvm::Value* Library::call(llvm::IRBuilder<>& builder, const std::string& name, 
 
 void Library::link() {
   // Names of the module's own functions must not be taken for the library's.
-  std::vector<std::string> needed;
+  std::vector<std::string> needed, data;
   for (const llvm::Function& function : *library_) needed.push_back(function.getName().str());
+  for (const llvm::GlobalVariable& global : library_->globals()) data.push_back(global.getName().str());
   const bool failed = llvm::Linker::linkModules(module_, std::move(library_), llvm::Linker::Flags::LinkOnlyNeeded);
   AGLOW_CHECK(!failed, "the kernel library does not link");
+  for (const std::string& name : data) {
+    llvm::GlobalVariable* global = module_.getGlobalVariable(name);
+    if (global == nullptr || global->isDeclaration()) continue;
+    global->setLinkage(llvm::GlobalValue::InternalLinkage);
+    global->setComdat(nullptr);
+  }
   for (const std::string& name : needed) {
     llvm::Function* function = module_.getFunction(name);
     if (function == nullptr || function->isDeclaration()) continue;

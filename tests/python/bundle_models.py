@@ -1,0 +1,92 @@
+"""Small models of different kinds for the tests of bundles: build(NAME) gives (model, inputs by name)."""
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Net:
+    """Nodes one after the other, with random weights that are always the same."""
+
+    def __init__(self):
+        self.random = np.random.default_rng(11)
+        self.nodes, self.constants = [], []
+
+    def constant(self, array):
+        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def weights(self, *shape, dtype=np.float32):
+        return self.constant((self.random.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(dtype))
+
+    def node(self, kind, *inputs, **attributes):
+        name = f"n{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def model(self, inputs, outputs):
+        for node in self.nodes:
+            node.output[:] = [outputs[0][0] if name == outputs[0][2] else name for name in node.output]
+            node.input[:] = [outputs[0][0] if name == outputs[0][2] else name for name in node.input]
+        graph = helper.make_graph(
+            self.nodes, "net", [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+            [helper.make_tensor_value_info(name, kind, None) for name, kind, _ in outputs], self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def convnet():
+    """Convolutions of several kinds, an add that joins two ways, pooling, softmax."""
+    net = Net()
+    first = net.node("Relu", net.node("Conv", "x", net.weights(24, 3, 3, 3), net.weights(24), pads=[1, 1, 1, 1]))
+    depthwise = net.node("Conv", first, net.weights(24, 1, 3, 3), pads=[1, 1, 1, 1], group=24)
+    joined = net.node("Add", net.node("Conv", depthwise, net.weights(24, 24, 1, 1)), first)
+    strided = net.node("Conv", joined, net.weights(40, 24, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1])
+    pooled = net.node("GlobalAveragePool", net.node("Sigmoid", strided))
+    last = net.node("Softmax", net.node("Gemm", net.node("Flatten", pooled), net.weights(40, 7), net.weights(7)))
+    return (net.model([("x", TensorProto.FLOAT, [1, 3, 13, 11])], [("y", TensorProto.FLOAT, last)]),
+            {"x": np.random.default_rng(3).normal(size=(1, 3, 13, 11)).astype(np.float32)})
+
+
+def mlp(batch=5):
+    """Products with an open batch, a normalisation and a GELU."""
+    net = Net()
+    hidden = net.node("Tanh", net.node("Gemm", "x", net.weights(33, 70), net.weights(70)))
+    normal = net.node("LayerNormalization", hidden, net.weights(70), net.weights(70))
+    gelu = net.node("Mul", normal, net.node("Erf", normal))
+    last = net.node("MatMul", gelu, net.weights(70, 9))
+    return (net.model([("x", TensorProto.FLOAT, ["batch", 33])], [("y", TensorProto.FLOAT, last)]),
+            {"x": np.random.default_rng(4).normal(size=(batch, 33)).astype(np.float32)})
+
+
+def int8():
+    """Integers between two scales."""
+    net = Net()
+    scale, zero = net.constant(np.float32(0.04)), net.constant(np.int8(3))
+    weights = net.constant(net.random.integers(-90, 90, (40, 17)).astype(np.int8))
+    weights_scale, weights_zero = net.constant(np.float32(0.01)), net.constant(np.int8(0))
+    quantized = net.node("QuantizeLinear", "x", scale, zero)
+    product = net.node("QLinearMatMul", quantized, scale, zero, weights, weights_scale, weights_zero, scale, zero)
+    last = net.node("DequantizeLinear", product, scale, zero)
+    return (net.model([("x", TensorProto.FLOAT, [6, 40])], [("y", TensorProto.FLOAT, last)]),
+            {"x": np.random.default_rng(5).normal(size=(6, 40)).astype(np.float32)})
+
+
+def f16():
+    """Half precision throughout."""
+    net = Net()
+    product = net.node("Add", net.node("MatMul", "x", net.weights(24, 20, dtype=np.float16)),
+                       net.weights(20, dtype=np.float16))
+    last = net.node("Softmax", net.node("Exp", product))
+    return (net.model([("x", TensorProto.FLOAT16, [4, 24])], [("y", TensorProto.FLOAT16, last)]),
+            {"x": np.random.default_rng(6).normal(size=(4, 24)).astype(np.float16)})
+
+
+def gather():
+    """Indices from outside, of which one may be wrong."""
+    net = Net()
+    last = net.node("Gather", net.constant(np.arange(20, dtype=np.float32).reshape(5, 4)), "i")
+    return (net.model([("i", TensorProto.INT64, [3])], [("y", TensorProto.FLOAT, last)]),
+            {"i": np.array([4, 0, -2], np.int64)})
+
+
+MODELS = {"convnet": convnet, "mlp": mlp, "int8": int8, "f16": f16, "gather": gather}
+# Of results against the interpreter's: relative, absolute.
+TOLERANCES = {"convnet": (1e-4, 1e-6), "mlp": (1e-4, 1e-5), "int8": (0, 0.0401), "f16": (4e-3, 1e-4), "gather": (0, 0)}

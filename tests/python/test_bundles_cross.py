@@ -1,0 +1,52 @@
+"""Bundles for other processors, run by qemu: no runtime of that processor but its C library."""
+import pytest
+
+from bundle_models import MODELS
+from bundles import AARCH64, LIBRARY, RISCV64, Bundle, Machine, check
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_aarch64(program, tmp_path, name):
+    AARCH64.require()
+    Bundle(program, tmp_path, name, AARCH64).verify()
+
+
+@pytest.mark.parametrize("name", ["convnet", "int8"])
+def test_aarch64_unoptimized(program, tmp_path, name):
+    AARCH64.require()
+    Bundle(program, tmp_path, name, AARCH64, ["-O", "0"]).verify()
+
+
+@pytest.mark.parametrize("name", ["convnet", "mlp", "f16"])
+def test_riscv64(program, tmp_path, name):
+    RISCV64.require()
+    Bundle(program, tmp_path, name, RISCV64).verify()
+
+
+def test_digits(program, root, tmp_path):
+    AARCH64.require()
+    digits, out = root / "examples" / "digits", tmp_path
+    check(program, "compile", digits / "digits.onnx", "-o", out, "--emit", "bundle", *AARCH64.options)
+    check(AARCH64.compiler, f"-I{out}", root / "examples" / "bundle" / "main.c", out / "digits.o", "-o", out / "digits")
+    answers = check(*AARCH64.runner, out / "digits", out / "digits.weights.bin", *sorted((digits / "images").glob("*.npy")))
+    assert [line.split()[0] for line in answers.splitlines()] == ["0", "1", "2", "3", "4", "5", "7", "9"]
+
+
+@pytest.mark.parametrize("machine,runner", [
+    (AARCH64, [AARCH64.runner[0], "-cpu", "cortex-a53", *AARCH64.runner[1:]]),
+    (Machine("avx2", ["--cpu", "x86-64-v3"], runner=["qemu-x86_64"]), ["qemu-x86_64", "-cpu", "core2duo"]),
+], ids=["aarch64", "x86-64"])
+def test_code_for_more_than_the_processor_has_is_refused(program, tmp_path, machine, runner):
+    """The check itself runs on any processor."""
+    machine.require()
+    bundle = Bundle(program, tmp_path, "mlp", machine)
+    bundle.link()
+    assert bundle.run(runner=runner) == ({"check": 3}, None)
+
+
+@pytest.mark.parametrize("target", ["aarch64-linux-gnu", "riscv64-linux-gnu", "x86_64-linux-gnu"])
+@pytest.mark.parametrize("name", ["convnet", "int8", "f16"])
+def test_needs_no_foreign_library(program, tmp_path, name, target):
+    """Also without the compilers of those machines."""
+    bundle = Bundle(program, tmp_path, name, Machine(target, ["--target", target]))
+    assert [symbol for symbol in bundle.undefined() if not LIBRARY.match(symbol)] == []
