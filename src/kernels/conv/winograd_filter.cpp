@@ -2,6 +2,7 @@
 #include "kernels/conv/winograd_filter.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "ops/winograd.h"
 #include "support/sizes.h"
@@ -14,6 +15,32 @@ namespace {
 double waste(int64_t height, int64_t width, int64_t tile) {
   const double computed = static_cast<double>(alignUp(height, tile) * alignUp(width, tile));
   return computed / static_cast<double>(height * width);
+}
+
+// Panel by panel and channel by channel, so that what is written lies together.
+template <int kTile>
+Tensor transformed(const Tensor& filter, int64_t panel) {
+  constexpr int64_t kPoints = (kTile + 2) * (kTile + 2);
+  const int64_t outputs = filter.type().dim(0), channels = filter.type().dim(1), panels = ceilDiv(outputs, panel);
+  Tensor result(Type(ElemKind::Float32, Shape({kPoints, panels, channels, panel})));
+  const float* from = filter.ref().as<const float>();
+  auto* to = reinterpret_cast<float*>(result.mutableData());
+  std::vector<double> points(static_cast<size_t>(kPoints * panel));
+  for (int64_t p = 0; p < panels; ++p) {
+    const int64_t count = std::min(panel, outputs - p * panel);
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t o = 0; o < count; ++o) {
+        double taps[9];
+        std::copy_n(from + ((p * panel + o) * channels + c) * 9, 9, taps);
+        winograd::sandwich(winograd::Transform<kTile>::kFilter, taps, points.data() + o * kPoints);
+      }
+      for (int64_t point = 0; point < kPoints; ++point)
+        for (int64_t o = 0; o < count; ++o)
+          to[((point * panels + p) * channels + c) * panel + o] =
+              static_cast<float>(points[static_cast<size_t>(o * kPoints + point)]);
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -33,26 +60,7 @@ Tensor winogradFilter(const Tensor& filter, int tile, int64_t panel) {
   AGLOW_CHECK(filter.type().kind() == ElemKind::Float32 && shape.rank() == 4 && shape[2] == 3 && shape[3] == 3 &&
                   (tile == 2 || tile == 4),
               "cannot transform " + filter.type().text());
-  const int64_t outputs = shape[0], channels = shape[1], edge = tile + 2;
-  const double(*g)[3] = tile == 2 ? winograd::Transform<2>::kFilter : winograd::Transform<4>::kFilter;
-  const int64_t panels = ceilDiv(outputs, panel);
-  Tensor transformed(Type(ElemKind::Float32, Shape({edge * edge, panels, channels, panel})));
-  const float* from = filter.ref().as<const float>();
-  auto* to = reinterpret_cast<float*>(transformed.mutableData());
-  for (int64_t o = 0; o < outputs; ++o)
-    for (int64_t c = 0; c < channels; ++c) {
-      const float* taps = from + (o * channels + c) * 9;
-      double half[6][3];
-      for (int64_t i = 0; i < edge; ++i)
-        for (int64_t x = 0; x < 3; ++x) half[i][x] = g[i][0] * taps[x] + g[i][1] * taps[3 + x] + g[i][2] * taps[6 + x];
-      for (int64_t i = 0; i < edge; ++i)
-        for (int64_t j = 0; j < edge; ++j) {
-          const double u = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
-          const int64_t matrix = (i * edge + j) * panels + o / panel;
-          to[(matrix * channels + c) * panel + o % panel] = static_cast<float>(u);
-        }
-    }
-  return transformed;
+  return tile == 2 ? transformed<2>(filter, panel) : transformed<4>(filter, panel);
 }
 
 }  // namespace aglow::cpu

@@ -1,6 +1,8 @@
 // Packing: every element of the source goes to its place in a zeroed result.
 #include "kernels/gemm/pack.h"
 
+#include <algorithm>
+
 #include "support/sizes.h"
 
 namespace aglow::cpu {
@@ -30,13 +32,16 @@ Tensor packMatrix(const Tensor& b, int64_t panel) {
 Tensor packFilter(const Tensor& filter, int64_t panel) {
   const float* from = floats(filter, 4);
   const Shape& shape = filter.type().shape();
-  const int64_t channels = shape[1], taps = shape[2] * shape[3];
-  Tensor packed = zeros({ceilDiv(shape[0], panel), shape[2], shape[3], channels, panel});
+  const int64_t outputs = shape[0], channels = shape[1], taps = shape[2] * shape[3];
+  Tensor packed = zeros({ceilDiv(outputs, panel), shape[2], shape[3], channels, panel});
   auto* to = reinterpret_cast<float*>(packed.mutableData());
-  for (int64_t o = 0; o < shape[0]; ++o)
+  for (int64_t first = 0; first < outputs; first += panel, to += taps * channels * panel) {
+    const int64_t count = std::min(panel, outputs - first);
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t tap = 0; tap < taps; ++tap)
-        to[((o / panel * taps + tap) * channels + c) * panel + o % panel] = from[(o * channels + c) * taps + tap];
+        for (int64_t o = 0; o < count; ++o)
+          to[(tap * channels + c) * panel + o] = from[((first + o) * channels + c) * taps + tap];
+  }
   return packed;
 }
 
