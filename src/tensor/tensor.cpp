@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "support/hash.h"
@@ -14,13 +16,15 @@ namespace aglow {
 
 namespace {
 
-// Whole alignment units, and never none, so that every tensor has an address of its own.
+// Whole alignment units, and never none, so that every tensor has an address of its own. calloc knows which memory is
+// zero already, and large tensors take up memory only where they are written.
 std::shared_ptr<std::byte> allocate(int64_t bytes) {
-  constexpr auto kAlign = std::align_val_t{Tensor::kAlignment};
-  const auto size = static_cast<size_t>(alignUp(bytes > 0 ? bytes : 1, Tensor::kAlignment));
-  auto* data = static_cast<std::byte*>(::operator new(size, kAlign));
-  std::memset(data, 0, size);
-  return {data, [](std::byte* p) { ::operator delete(p, kAlign); }};
+  constexpr auto kUnit = static_cast<size_t>(Tensor::kAlignment);
+  size_t room = static_cast<size_t>(alignUp(bytes > 0 ? bytes : 1, Tensor::kAlignment)) + kUnit;
+  void* base = std::calloc(room, 1);
+  if (base == nullptr) throw std::bad_alloc();
+  std::shared_ptr<void> owner(base, &std::free);
+  return {std::move(owner), static_cast<std::byte*>(std::align(kUnit, room - kUnit, base, room))};
 }
 
 template <class D>
