@@ -1,0 +1,102 @@
+// What bundles are made of: names for C, and the block of constants.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "codegen/bundle.h"
+#include "codegen/c_names.h"
+#include "inst/text.h"
+#include "support/block_hash.h"
+
+namespace aglow::codegen {
+namespace {
+
+TEST(CodegenNames, BecomeIdentifiers) {
+  EXPECT_EQ(cIdentifier("resnet50"), "resnet50");
+  EXPECT_EQ(cIdentifier("a/b:0"), "a_b_0");
+  EXPECT_EQ(cIdentifier("3d-net"), "m_3d_net");
+  EXPECT_EQ(cIdentifier("_x"), "m_x");
+  EXPECT_EQ(cIdentifier(""), "m_");
+  EXPECT_EQ(cIdentifier("\xff\n"), "m__");
+  for (const char* word : {"while", "abs", "xor", "exp", "main", "namespace", "new", "remainder", "requires"})
+    EXPECT_EQ(cIdentifier(word), std::string(word) + "_");
+}
+
+TEST(CodegenNames, LongOnesStayApart) {
+  const std::string text(1 << 20, 'a');
+  EXPECT_EQ(cIdentifier(text).size(), 64u);
+  EXPECT_NE(cIdentifier(text), cIdentifier(text + "b"));
+}
+
+TEST(CodegenNames, AreNumberedWhereTaken) {
+  std::set<std::string> taken;
+  EXPECT_EQ(uniqueName("x", taken), "x");
+  EXPECT_EQ(uniqueName("x", taken), "x_2");
+  EXPECT_EQ(uniqueName("x", taken), "x_3");
+}
+
+TEST(CodegenNames, CannotEndAComment) {
+  for (const char* name : {"*/", "a*/b", "/*", "?\?/", "\xff*/\n"}) {
+    const std::string text = commentText(name);
+    EXPECT_EQ(text.find("*/"), std::string::npos) << text;
+    EXPECT_EQ(text.find("/*"), std::string::npos) << text;
+    EXPECT_EQ(text.find("?\?/"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+  EXPECT_EQ(commentText("image"), "image");
+}
+
+Tensor floats(const std::vector<double>& values) {
+  return Tensor::of(Type(ElemKind::Float32, Shape{static_cast<int64_t>(values.size())}), values);
+}
+
+TEST(CodegenConstants, EqualBytesStandOnce) {
+  ConstantPool pool;
+  EXPECT_EQ(pool.bytes(), 64);
+  const int64_t one = pool.place(floats({1, 2, 3}));
+  const int64_t two = pool.place(floats({1, 2, 4}));
+  EXPECT_EQ(one, 0);
+  EXPECT_EQ(two, 64);
+  EXPECT_EQ(pool.place(floats({1, 2, 3})), one);
+  EXPECT_EQ(pool.bytes(), 128);
+}
+
+TEST(CodegenConstants, HashIsThatOfTheBlock) {
+  ConstantPool pool;
+  pool.place(floats({1, 2, 3}));
+  pool.place(floats(std::vector<double>(33, 7)));
+  std::vector<std::byte> block;
+  for (const auto piece : pool.pieces()) block.insert(block.end(), piece.begin(), piece.end());
+  ASSERT_EQ(static_cast<int64_t>(block.size()), pool.bytes());
+  const auto hash = [&] {
+    LineHash lines;
+    lines.add(block.data(), pool.bytes() / LineHash::kLine);
+    return lines.value();
+  };
+  EXPECT_EQ(pool.hash(), hash());
+  for (const size_t at : {size_t{0}, size_t{70}, block.size() - 1}) {
+    block[at] ^= std::byte{1};
+    EXPECT_NE(pool.hash(), hash());
+    block[at] ^= std::byte{1};
+  }
+}
+
+TEST(CodegenBundle, VariablesThatChangeAreRefused) {
+  const auto program = parseProgram(R"(declare {
+  %state = splat f32[4] = 1
+  %y = placeholder @out f32[4]
+}
+program @main arena 0 {
+  Add @inout %state, @in %state, @in %state
+  copy @out %y, @in %state
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  Bundle bundle;
+  const Status added = bundle.add("m", *program, {});
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code, Code::UnsupportedFeature);
+}
+
+}  // namespace
+}  // namespace aglow::codegen
