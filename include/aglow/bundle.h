@@ -4,10 +4,10 @@
  *
  *   aglow_bundle *bundle;
  *   const char *fault = aglow_bundle_open("out/model.so", "out/model.weights.bin", &bundle);
- *   aglow_session *session = aglow_session_new(bundle, 0);
- *   memcpy(aglow_input(session, 0), image, session->entry->inputs[0].bytes);
- *   int status = aglow_run(session);
- *   const float *answer = aglow_output(session, 0);
+ *   aglow_bundle_session *session = aglow_bundle_session_new(bundle, 0);
+ *   memcpy(aglow_bundle_input(session, 0), image, session->entry->inputs[0].bytes);
+ *   int status = aglow_bundle_run(session);
+ *   const float *answer = aglow_bundle_output(session, 0);
  */
 #ifndef AGLOW_BUNDLE_H
 #define AGLOW_BUNDLE_H
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* An input or output. */
-typedef struct aglow_tensor_info {
+typedef struct aglow_bundle_tensor {
   const char* name; /* the model's */
   const char* kind; /* of its elements: "f32" */
   const char* type; /* "f32[1,3,224,224]", with scales where it is quantized */
@@ -27,29 +27,30 @@ typedef struct aglow_tensor_info {
   const int64_t* dims;
   int64_t offset; /* in mutable memory */
   int64_t bytes;
-} aglow_tensor_info;
+} aglow_bundle_tensor;
 
 /* How a host spreads work over threads: run() calls step(addresses, begin, end) for parts that cover 0 to units,
  * returns when all are done, and gives the largest of their results. */
-typedef int32_t aglow_step(void* const* addresses, int64_t begin, int64_t end);
-typedef struct aglow_parallel_for {
-  int32_t (*run)(void* context, aglow_step* step, void* const* addresses, int64_t units);
+typedef int32_t aglow_bundle_step(void* const* addresses, int64_t begin, int64_t end);
+typedef struct aglow_bundle_parallel_for {
+  int32_t (*run)(void* context, aglow_bundle_step* step, void* const* addresses, int64_t units);
   void* context;
-} aglow_parallel_for;
+} aglow_bundle_parallel_for;
 
 /* One function: the model for one set of sizes. */
-typedef struct aglow_entry_info {
+typedef struct aglow_bundle_entry {
   const char* name;
   int (*run)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations);
   /* Null unless the bundle was made with --threads. */
-  int (*parallel)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations, const aglow_parallel_for*);
+  int (*parallel)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations,
+                  const aglow_bundle_parallel_for*);
   int64_t mutable_bytes;
   int64_t activation_bytes;
   int64_t input_count;
-  const aglow_tensor_info* inputs;
+  const aglow_bundle_tensor* inputs;
   int64_t output_count;
-  const aglow_tensor_info* outputs;
-} aglow_entry_info;
+  const aglow_bundle_tensor* outputs;
+} aglow_bundle_entry;
 
 #define AGLOW_BUNDLE_LAYOUT 1
 #define AGLOW_BUNDLE_ALIGNMENT 64
@@ -65,7 +66,7 @@ typedef struct aglow_bundle_info {
   int64_t constant_bytes;
   int (*check)(const uint8_t* constants);
   int64_t entry_count;
-  const aglow_entry_info* entries;
+  const aglow_bundle_entry* entries;
 } aglow_bundle_info;
 
 #ifdef __cplusplus
@@ -88,12 +89,12 @@ typedef struct aglow_bundle {
 } aglow_bundle;
 
 /* Memory for one run at a time of one entry; sessions of the same bundle share its weights. */
-typedef struct aglow_session {
+typedef struct aglow_bundle_session {
   const aglow_bundle* bundle;
-  const aglow_entry_info* entry;
+  const aglow_bundle_entry* entry;
   uint8_t* mutable_memory;
   uint8_t* activations;
-} aglow_session;
+} aglow_bundle_session;
 
 static inline void aglow_bundle_close(aglow_bundle* bundle) {
   if (bundle == NULL) return;
@@ -102,7 +103,7 @@ static inline void aglow_bundle_close(aglow_bundle* bundle) {
   free(bundle);
 }
 
-static inline const char* aglow_map_weights_(aglow_bundle* bundle, const char* path) {
+static inline const char* aglow_bundle_map_(aglow_bundle* bundle, const char* path) {
   struct stat about;
   void* memory;
   const int file = open(path, O_RDONLY);
@@ -137,7 +138,7 @@ static inline const char* aglow_bundle_open(const char* library, const char* wei
     aglow_bundle_close(bundle);
     return "the shared object holds no bundle that this loader knows";
   }
-  fault = aglow_map_weights_(bundle, weights);
+  fault = aglow_bundle_map_(bundle, weights);
   if (fault == NULL) {
     status = bundle->info->check(bundle->constants);
     if (status != 0) fault = status < 5 ? kFaults[status] : "the bundle refuses to run";
@@ -150,7 +151,7 @@ static inline const char* aglow_bundle_open(const char* library, const char* wei
   return NULL;
 }
 
-static inline void aglow_session_free(aglow_session* session) {
+static inline void aglow_bundle_session_free(aglow_bundle_session* session) {
   if (session == NULL) return;
   free(session->mutable_memory);
   free(session->activations);
@@ -158,11 +159,11 @@ static inline void aglow_session_free(aglow_session* session) {
 }
 
 /* Null without memory, or without such an entry. */
-static inline aglow_session* aglow_session_new(const aglow_bundle* bundle, int64_t entry) {
+static inline aglow_bundle_session* aglow_bundle_session_new(const aglow_bundle* bundle, int64_t entry) {
   void *io = NULL, *work = NULL;
-  aglow_session* session;
+  aglow_bundle_session* session;
   if (entry < 0 || entry >= bundle->info->entry_count) return NULL;
-  session = (aglow_session*)calloc(1, sizeof *session);
+  session = (aglow_bundle_session*)calloc(1, sizeof *session);
   if (session == NULL) return NULL;
   session->bundle = bundle;
   session->entry = &bundle->info->entries[entry];
@@ -171,21 +172,21 @@ static inline aglow_session* aglow_session_new(const aglow_bundle* bundle, int64
   if (posix_memalign(&work, AGLOW_BUNDLE_ALIGNMENT, (size_t)session->entry->activation_bytes) == 0)
     session->activations = (uint8_t*)work;
   if (session->mutable_memory == NULL || session->activations == NULL) {
-    aglow_session_free(session);
+    aglow_bundle_session_free(session);
     return NULL;
   }
   return session;
 }
 
-static inline void* aglow_input(aglow_session* session, int64_t i) {
+static inline void* aglow_bundle_input(aglow_bundle_session* session, int64_t i) {
   return session->mutable_memory + session->entry->inputs[i].offset;
 }
-static inline void* aglow_output(aglow_session* session, int64_t i) {
+static inline void* aglow_bundle_output(aglow_bundle_session* session, int64_t i) {
   return session->mutable_memory + session->entry->outputs[i].offset;
 }
 
 /* 0, or a code as the bundle's header explains it. */
-static inline int aglow_run(aglow_session* session) {
+static inline int aglow_bundle_run(aglow_bundle_session* session) {
   return session->entry->run(session->bundle->constants, session->mutable_memory, session->activations);
 }
 

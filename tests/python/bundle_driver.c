@@ -55,7 +55,7 @@ static void readFile(const char* path, uint8_t* to, int64_t bytes) {
 }
 
 /* Calls every unit on its own, last first: results must not depend on how work is dealt out. */
-static int32_t backwards(void* context, aglow_step* step, void* const* addresses, int64_t units) {
+static int32_t backwards(void* context, aglow_bundle_step* step, void* const* addresses, int64_t units) {
   int32_t worst = 0;
   *(int64_t*)context += units;
   for (; units > 0; --units) {
@@ -67,11 +67,11 @@ static int32_t backwards(void* context, aglow_step* step, void* const* addresses
 
 int main(int count, char** words) {
   const aglow_bundle_info* info = &JOIN(BUNDLE, _info);
-  const aglow_entry_info* entry;
+  const aglow_bundle_entry* entry;
   uint8_t *constants, *memory, *activations;
   int64_t i, units = 0;
   int status, before;
-  aglow_parallel_for parallel;
+  aglow_bundle_parallel_for parallel;
   if (count < 3) return 13;
   entry = &info->entries[atoi(words[1])];
   if (count != 3 + entry->input_count) return 14;
