@@ -1,48 +1,53 @@
-// The pass that packs constant right sides of matrix products.
-#include <map>
-
+// The pass that packs constant right sides of matrix products, each once for all products by it.
 #include "graph/builder.h"
 #include "kernels/gemm/pack.h"
 #include "layout/layout.h"
-#include "support/sizes.h"
 
 namespace aglow {
 
 namespace {
 
-// One f32 matrix known when compiling, with columns enough that panels are not mostly empty.
-bool isPackable(const Node& node, int64_t panel) {
+// One f32 matrix, with columns enough that panels are not mostly empty.
+bool isPackable(const Type& type, int64_t panel) {
   constexpr int64_t kMostlyEmpty = 4;
-  if (node.op() != Op::MatMul || node.predicate() || node.type().kind() != ElemKind::Float32) return false;
-  const Value b = node.input(1);
-  const int64_t k = b.dim(b.rank() - 2), n = b.dim(b.rank() - 1);
-  return b.type().elements() == k * n && k > 0 && kMostlyEmpty * n >= panel && isConstant(b) &&
-         node.type().elements() > 0;
+  if (type.kind() != ElemKind::Float32 || type.rank() < 2) return false;
+  const int64_t k = type.dim(type.rank() - 2), n = type.dim(type.rank() - 1);
+  return type.elements() == k * n && k > 0 && kMostlyEmpty * n >= panel;
+}
+
+// The products that a value is the right side of.
+std::vector<Node*> productsBy(const Node& b, const Function& function) {
+  std::vector<Node*> products;
+  for (const Use& use : b.uses())
+    if (use.user->op() == Op::MatMul && use.user->function() == &function && use.slot == 1 && !use.user->predicate() &&
+        use.user->type().elements() > 0)
+      products.push_back(use.user);
+  return products;
 }
 
 Result<bool> packWeights(Function& function, PassContext& context, int64_t panel) {
   int64_t packed = 0;
-  for (Node* node = function.front(); node != nullptr;) {
-    Node* next = function.next(node);
-    if (isPackable(*node, panel)) {
-      const Value b = node->input(1);
-      const Tensor& known = asConstant(b)->tensor();
-      const int64_t k = b.dim(b.rank() - 2), n = b.dim(b.rank() - 1);
-      const Tensor matrix = known.retyped(known.type().withShape(Shape{k, n}));
-      Builder builder(function);
-      builder.before(node).named(node->name());
+  for (Constant* constant : function.module().constants()) {
+    const Type& type = constant->type();
+    if (!isPackable(type, panel)) continue;
+    const std::vector<Node*> products = productsBy(*constant, function);
+    if (products.empty()) continue;
+    const int64_t k = type.dim(type.rank() - 2), n = type.dim(type.rank() - 1);
+    const Tensor matrix = constant->tensor().retyped(type.withShape(Shape{k, n}));
+    Constant* panels = function.module().addConstant(constant->name(), cpu::packMatrix(matrix, panel));
+    for (Node* product : products) {
+      Builder b(function);
+      b.before(product).named(product->name());
       AGLOW_OK(building([&] {
-        const Value y =
-            builder.packedMatMul(node->input(0), builder.constant(cpu::packMatrix(matrix, panel)), {.n = n});
-        replaceAllUses(node->result(), builder.reshaped(y, node->type().shape().dims()));
+        const Value y = b.packedMatMul(product->input(0), panels->result(), {.n = n});
+        replaceAllUses(product->result(), b.reshaped(y, product->type().shape().dims()));
         return true;
       }));
-      function.erase(node);
-      // Large weights do not wait for the end to be freed.
-      if (b.node->uses().empty()) function.module().eraseStorage(b.node);
+      function.erase(product);
       ++packed;
     }
-    node = next;
+    // Large weights do not wait for the end to be freed.
+    if (constant->uses().empty()) function.module().eraseStorage(constant);
   }
   context.count("pack-weights", packed);
   return packed > 0;

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "graph/text.h"
 #include "graph/verifier.h"
 #include "layout/layout.h"
@@ -168,6 +170,18 @@ TEST(BlockedLayout, ChannelsLastIsOneStepAway) {
   EXPECT_EQ(countOf(laidOut(n, 8), Op::Transpose), 2);
 }
 
+TEST(BlockedLayout, WhatLeadsToAFirstConvolutionStaysPlanar) {
+  Network n;
+  const Value x = n.b.tanh(n.b.mul(n.image({1, 3, 8, 8}), n.weights({3, 1, 1})));
+  n.b.output("y", n.conv(n.conv(x, 16, 3), 16, 3));
+  expectSame(n);
+  const Function& f = laidOut(n, 8);
+  EXPECT_EQ(countOf(f, Op::Transpose), 1);
+  EXPECT_THAT(opsOf(f), Contains("Tanh"));
+  for (const auto& node : f.nodes())
+    if (node->op() == Op::Tanh) EXPECT_EQ(node->type().rank(), 4);
+}
+
 TEST(BlockedLayout, GroupsOfWholePanelsAreBlocked) {
   Network n;
   const Value x = n.conv(n.image({1, 3, 6, 6}), 32, 3);
@@ -244,6 +258,23 @@ TEST(BlockedLayout, BiasesAreKnownWhenCompiling) {
   EXPECT_EQ(targets(f), 2);
 }
 
+TEST(PackWeights, StepsThatShareWeightsShareTheirPanels) {
+  Network n;
+  const Value w = n.weights({16, 16});
+  Value state = n.image({1, 16});
+  for (int step = 0; step < 4; ++step) state = n.b.tanh(n.b.matMul(state, w));
+  n.b.output("y", n.b.matMul(state, w));
+  expectSame(n);
+  ReferenceEvaluator evaluator;
+  PassContext context{.evaluator = evaluator};
+  ASSERT_TRUE(*packWeightsPass({.lanes = 4}).run(n.f, context));
+  EXPECT_EQ(countOf(n.f, Op::PackedMatMul), 5);
+  std::set<const Node*> panels;
+  for (const auto& node : n.f.nodes())
+    if (node->op() == Op::PackedMatMul) panels.insert(node->input(1).node);
+  EXPECT_EQ(panels.size(), 1u);
+}
+
 TEST(PackWeights, KnownRightSidesArePacked) {
   Network n;
   const Value x = n.image({2, 3, 20});
@@ -278,7 +309,7 @@ TEST_P(RandomNetworks, KeepTheirMeaning) {
   expectSame(n);
 }
 
-INSTANTIATE_TEST_SUITE_P(BlockedLayout, RandomNetworks, testing::Range(0, 60));
+INSTANTIATE_TEST_SUITE_P(BlockedLayout, RandomNetworks, testing::Range(0, 200));
 
 }  // namespace
 }  // namespace aglow

@@ -76,9 +76,12 @@ inline Value Network::randomLayer(Value x) {
       return b.slice(x, {.starts = {0, from, 0, 0}, .sizes = {x.dim(0), c - from, x.dim(2), x.dim(3)}});
     }
     case 11:
-      return b.pad(x, b.scalarLike(x, 2), {.before = {0, rng.between(0, 1), 1, 0}, .after = {0, 0, 0, 1}});
-    case 12:
-      return b.gather(x, b.ints({0, 0, x.dim(2) - 1}), {.axis = 2});
+      return b.pad(x, b.scalarLike(x, 2),
+                   {.before = {0, 4 * rng.between(0, 1), 1, 0}, .after = {0, 3 * rng.between(0, 1), 0, 1}});
+    case 12: {
+      const int64_t axis = rng.between(1, 3);
+      return b.gather(x, b.ints({0, 0, x.dim(static_cast<int>(axis)) - 1}), {.axis = axis});
+    }
     case 13:
       return b.softmax(x, {.axis = rng.between(1, 3)});
     case 14:
