@@ -15,9 +15,10 @@ AnyKernel findKernel(const std::string& name) {
   if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
 #define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
   WIDTHS(tiles_r1)
-  WIDTHS(tiles_r2) WIDTHS(tiles_r3) WIDTHS(tiles_r4) WIDTHS(tiles_r5) WIDTHS(tiles_r6) WIDTHS(tiles_r7) WIDTHS(tiles_r8)
-      WIDTHS(tiles_r9) WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14)
-          WIDTHS(matvec_m1) WIDTHS(matvec_m2) WIDTHS(matvec_m3) WIDTHS(matvec_m4) WIDTHS(pack_panels) return nullptr;
+  WIDTHS(tiles_r2)
+  WIDTHS(tiles_r3) WIDTHS(tiles_r4) WIDTHS(tiles_r5) WIDTHS(tiles_r6) WIDTHS(tiles_r7) WIDTHS(tiles_r8) WIDTHS(tiles_r9)
+      WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14) WIDTHS(matvec_m1)
+          WIDTHS(matvec_m2) WIDTHS(matvec_m3) WIDTHS(matvec_m4) WIDTHS(pack_panels) WIDTHS(spread_rows) return nullptr;
 }
 
 template <int W>
@@ -58,7 +59,8 @@ void checkPacked(uint64_t seed) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
   const Machine machine = randomMachine(rng, W);
-  const int64_t m = rng.between(1, 40), k = rng.between(0, 5) == 0 ? 1100 : rng.between(1, 70), n = rng.between(1, 150);
+  const int64_t m = rng.between(1, 40), k = rng.pick<int64_t>({1024, 1100, rng.between(1, 70), rng.between(1, 70)}),
+                n = rng.between(1, 150);
   const Tensor a = rng.flip() ? randomTensor(rng, {m, k}) : randomTensor(rng, {2, rng.between(1, 9), k});
   Attrs attrs = attrsOf("PackedMatMul");
   attrs.set("n", n);

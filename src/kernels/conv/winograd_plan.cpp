@@ -67,7 +67,10 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
   constexpr int64_t kLargest = 32 << 20;  // bytes of scratch memory for all tiles at once
   const int64_t rows = machine.registers >= 32 ? 14 : 6;
   const int64_t tileBytes = positions * (d.blocks + d.vectors) * lanes * kBytes;
-  const int64_t fitting = machine.l2 * 5 / 8 / (tileBytes * rows) * rows;
+  // A filter that stays in the cache leaves less for V and M.
+  const int64_t filterBytes = positions * s.channels * alignUp(s.outputs, 2 * lanes) * kBytes;
+  const int64_t eighth = machine.l2 / 8, room = filterBytes <= 5 * eighth ? 7 * eighth - filterBytes : 5 * eighth;
+  const int64_t fitting = room / (tileBytes * rows) * rows;
   const bool byRuns = d.tiles >= kRuns * rows && (fitting >= rows || d.tiles * tileBytes > kLargest);
   if (byRuns) {
     const int64_t most = std::max<int64_t>(d.tiles / kRuns / rows * rows, rows);

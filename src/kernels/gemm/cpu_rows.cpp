@@ -68,12 +68,33 @@ KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
+// Rows a multiple of a page apart fall into the same few lines of the first-level cache, and a tile has more rows than
+// those hold. Such a left operand is copied first; gives the elements it takes in scratch memory, from `offset` on.
+int64_t spreadRows(KernelPlan& plan, TileDesc& desc, const Sizes& s, int64_t offset, const Machine& machine) {
+  constexpr int64_t kPage = 1024, kLine = 16, kManyRows = 8, kManyColumns = 128, kUnits = 16;  // in elements
+  if (s.k % kPage != 0 || s.m < kManyRows || s.n < kManyColumns) return 0;
+  const SpreadDesc spread{.from = 1,
+                          .to = 3,
+                          .toOffset = offset,
+                          .rows = s.batches * s.m,
+                          .width = s.k,
+                          .distance = s.k + kLine,
+                          .unitRows = ceilDiv(s.batches * s.m, kUnits)};
+  plan.steps.push_back({.kernel = fmt::format("spread_rows_w{}", machine.lanes),
+                        .descriptor = descriptorBytes(spread),
+                        .units = ceilDiv(spread.rows, spread.unitRows)});
+  desc.x = {.operand = 3, .offset = offset};
+  desc.xColumn = spread.distance;
+  return spread.rows * spread.distance;
+}
+
 KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   const Sizes s = packedSizes(problem);
   TileDesc desc = matrixTiles(s.m, s.k, s.n, machine);
   KernelPlan plan;
-  plan.steps = {planTiles(desc, machine)};
-  plan.scratchBytes = partialElements(desc) * kBytes;
+  desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
+  plan.steps.push_back(planTiles(desc, machine));
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
   sayResult(plan, s);
   return plan;
 }

@@ -1,4 +1,5 @@
-// Few rows by a packed matrix, which is read once and as fast as memory allows; and packing at run time.
+// Few rows by a packed matrix, which is read once and as fast as memory allows; and copies that put matrices in order
+// at run time.
 #include "kernels/gemm/matvec_desc.h"
 #include "kernels/gemm/tile.h"
 
@@ -59,6 +60,19 @@ AGLOW_INLINE int32_t packPanels(const PackDesc& d, void* const* p, int64_t begin
   return kDone;
 }
 
+template <int W>
+AGLOW_INLINE int32_t spreadRows(const SpreadDesc& d, void* const* p, int64_t begin, int64_t end) {
+  using V = Lanes<float, W>;
+  const float* from = static_cast<const float*>(p[d.from]);
+  float* to = static_cast<float*>(p[d.to]) + d.toOffset;
+  for (int64_t row = begin * d.unitRows; row < smaller(end * d.unitRows, d.rows); ++row) {
+    int64_t i = 0;
+    for (; i + W <= d.width; i += W) storeLanes(to + row * d.distance + i, loadLanes<V>(from + row * d.width + i));
+    for (; i < d.width; ++i) to[row * d.distance + i] = from[row * d.width + i];
+  }
+  return kDone;
+}
+
 }  // namespace aglow::cpu
 
 #define AGLOW_MATVEC(W, M)                                                                                    \
@@ -66,14 +80,18 @@ AGLOW_INLINE int32_t packPanels(const PackDesc& d, void* const* p, int64_t begin
                                               int64_t end, aglow::cpu::Epilogue<W>* epilogue) {               \
     return aglow::cpu::matVec<W, M>(*d, p, begin, end, epilogue);                                             \
   }
-#define AGLOW_MATRICES(W)                                                                                 \
-  AGLOW_MATVEC(W, 1)                                                                                      \
-  AGLOW_MATVEC(W, 2)                                                                                      \
-  AGLOW_MATVEC(W, 3)                                                                                      \
-  AGLOW_MATVEC(W, 4)                                                                                      \
-  extern "C" int32_t aglow_pack_panels_w##W(const aglow::cpu::PackDesc* d, void* const* p, int64_t begin, \
-                                            int64_t end) {                                                \
-    return aglow::cpu::packPanels<W>(*d, p, begin, end);                                                  \
+#define AGLOW_MATRICES(W)                                                                                   \
+  AGLOW_MATVEC(W, 1)                                                                                        \
+  AGLOW_MATVEC(W, 2)                                                                                        \
+  AGLOW_MATVEC(W, 3)                                                                                        \
+  AGLOW_MATVEC(W, 4)                                                                                        \
+  extern "C" int32_t aglow_pack_panels_w##W(const aglow::cpu::PackDesc* d, void* const* p, int64_t begin,   \
+                                            int64_t end) {                                                  \
+    return aglow::cpu::packPanels<W>(*d, p, begin, end);                                                    \
+  }                                                                                                         \
+  extern "C" int32_t aglow_spread_rows_w##W(const aglow::cpu::SpreadDesc* d, void* const* p, int64_t begin, \
+                                            int64_t end) {                                                  \
+    return aglow::cpu::spreadRows<W>(*d, p, begin, end);                                                    \
   }
 
 AGLOW_MATRICES(4)
