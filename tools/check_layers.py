@@ -12,7 +12,7 @@ import sys
 ORDER = [
     ["support"], ["tensor"], ["ops"], ["graph"], ["import"], ["rewrite"],
     ["optimize", "grad", "quant", "lower"],
-    ["inst"], ["memory"], ["kernels"], ["layout"], ["codegen"], ["backends"], ["compile"], ["runtime"],
+    ["inst"], ["memory"], ["stack"], ["kernels"], ["layout"], ["codegen"], ["backends"], ["compile"], ["runtime"],
     ["serve", "python", "cli", "api"],
 ]
 RANK = {folder: rank for rank, row in enumerate(ORDER) for folder in row}

@@ -12,6 +12,7 @@
 #include "graph/node.h"
 #include "inst/program.h"
 #include "layout/vector_layout.h"
+#include "stack/policy.h"
 #include "support/decision.h"
 
 namespace aglow {
@@ -78,6 +79,8 @@ public:
   virtual int64_t scratchBytes(const Program&, const Instr&) const { return 0; }
   // The vectors to lay out channels and weights for; a backend with an answer takes target operators.
   virtual std::optional<VectorLayout> vectorLayout() const { return std::nullopt; }
+  // How instructions are to be fused; null leaves them as they are.
+  virtual const StackPolicy* stackPolicy() const { return nullptr; }
   // The program is placed.
   virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
 };

@@ -19,6 +19,7 @@
 #include "memory/plan.h"
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
+#include "stack/stack.h"
 #include "support/suggest.h"
 
 namespace aglow {
@@ -105,6 +106,15 @@ Status irgen(PipelineState& state) {
   return state.passDone("generate-instructions", true, watch.seconds());
 }
 
+Status stack(PipelineState& state) {
+  const StackPolicy* policy = state.backend.stackPolicy();
+  if (policy == nullptr && state.options.stack) policy = &stackEverything();
+  if (policy == nullptr || !state.enabled("stack")) return {};
+  const Stopwatch watch;
+  AGLOW_TRY(const bool changed, stackInstructions(*state.result.program, *policy));
+  return state.passDone("stack", changed, watch.seconds());
+}
+
 Status memory(PipelineState& state) {
   Stopwatch watch;
   const bool scratch = addScratch(*state.result.program, state.backend);
@@ -129,6 +139,7 @@ constexpr Phase kPhases[] = {
     {"layout", "channels in blocks and weights in panels, where the backend has vectors", layout},
     {"schedule", "the order of nodes that keeps peak memory low", schedule},
     {"irgen", "nodes become instructions over addresses", irgen},
+    {"stack", "chains of instructions become one loop each, where the backend asks for it", stack, true},
     {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
 };
 
@@ -146,7 +157,7 @@ std::vector<std::string> passNames() {
   std::vector<std::string> names;
   for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline(), layoutPipeline({.lanes = 1})})
     for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "scratch"})
+  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "stack", "scratch"})
     names.emplace_back(name);
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;

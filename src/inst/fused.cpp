@@ -17,21 +17,13 @@ int64_t reducedRow(const Program& program, const Instr& instr) {
   if (&instr.attrs.op() != &opDef(Op::Reduce)) return 0;
   const Shape& shape = program[instr.inputs()[0].region].type.shape();
   const std::vector<int64_t>& axes = instr.attrs.ints("axes");
+  if (axes.empty() || axes.front() != shape.rank() - static_cast<int64_t>(axes.size())) return 0;
   int64_t row = 1;
-  bool kept = false;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    if (shape[axis] == 1) continue;
-    if (!std::binary_search(axes.begin(), axes.end(), axis))
-      kept = true;
-    else if (kept)
-      return 0;
-    else
-      row *= shape[axis];
-  }
+  for (const int64_t axis : axes) row *= shape[static_cast<int>(axis)];
   return row;
 }
 
-std::vector<const Instr*> stepsOf(const Instr& fused) {
+std::vector<const Instr*> bodySteps(const Instr& fused) {
   std::vector<const Instr*> steps;
   for (const Instr& step : fused.body) steps.push_back(&step);
   return steps;
@@ -43,21 +35,27 @@ Error noForm(std::string message) { return {.code = Code::BadVerify, .message = 
 
 // Whether a value of this shape, broadcast to the loop's shape, is one value a row.
 bool isRowwise(const Shape& value, const BodyForm& form) {
-  int64_t behind = 1;
-  for (int axis = form.shape.rank() - 1; axis >= 0; --axis) {
-    if (form.shape[axis] == 1) continue;
-    const int own = axis - (form.shape.rank() - value.rank());
-    const int64_t extent = own < 0 ? 1 : value[own];
-    const bool inRow = behind < form.row;
-    if (extent != (inRow ? 1 : form.shape[axis])) return false;
-    if (inRow) behind *= form.shape[axis];
-  }
+  const int missing = form.shape.rank() - value.rank(), rows = form.shape.rank() - form.rowAxes;
+  for (int axis = 0; axis < form.shape.rank(); ++axis)
+    if ((axis < missing ? 1 : value[axis - missing]) != (axis < rows ? form.shape[axis] : 1)) return false;
   return true;
 }
 
+}  // namespace
+
+bool BodyForm::isRowShape(const Shape& value) const {
+  const int rows = shape.rank() - rowAxes;
+  if (!reduces() || value.rank() < rows || value.rank() > shape.rank()) return false;
+  for (int axis = 0; axis < value.rank(); ++axis)
+    if (value[axis] != (axis < rows ? shape[axis] : 1)) return false;
+  return true;
+}
+
+namespace {
+
 class FormCheck {
 public:
-  FormCheck(const Program& program, Steps steps) : program_(program), steps_(steps) {}
+  FormCheck(const Program& program, BodySteps steps) : program_(program), steps_(steps) {}
 
   Result<BodyForm> run() {
     AGLOW_OK(findForm());
@@ -72,6 +70,7 @@ private:
   const Shape& shape(RegionId id) const { return program_[id].type.shape(); }
   const Shape& resultShape(const Instr& step) const { return shape(step.results()[0].region); }
   bool reduces(const Instr& step) const { return reducedRow(program_, step) > 0; }
+  static int rowAxes(const Instr& reduction) { return static_cast<int>(reduction.attrs.ints("axes").size()); }
 
   // An anchor decides, then a reduction, then any instruction.
   Status findForm() {
@@ -84,8 +83,8 @@ private:
         std::find_if(steps_.begin(), steps_.end(), [&](const Instr* step) { return reduces(*step); });
     if (reduction == steps_.end()) return {};
     form_.shape = shape((*reduction)->inputs()[0].region);
-    form_.row = reducedRow(program_, **reduction);
-    if (form_.row == 1) return noForm("a reduction that combines nothing has no place in a body");
+    form_.rowAxes = rowAxes(**reduction);
+    if (reducedRow(program_, **reduction) == 1) return noForm("a reduction of single elements has no place in a body");
     return {};
   }
 
@@ -93,11 +92,15 @@ private:
     if (form_.anchored && &step == steps_.front()) return {};
     if (!isDataParallel(step.attrs.op())) return checkReduction(step);
     const bool whole = resultShape(step) == form_.shape;
-    if (!whole && !(form_.reduces() && resultShape(step).elements() == form_.shape.elements() / form_.row))
+    if (!whole && !form_.isRowShape(resultShape(step)))
       return noForm(fmt::format("{} computes {}, the body's loop is over {}", instrName(step), resultShape(step).text(),
                                 form_.shape.text()));
     for (const Operand& operand : step.inputs()) {
-      if (!inside_.contains(operand.region) || shape(operand.region) == resultShape(step)) continue;
+      const auto inside = inside_.find(operand.region);
+      if (inside == inside_.end()) continue;
+      if (inside->second->results()[0].region != operand.region)
+        return noForm(fmt::format("{} reads another result than the first", instrName(step)));
+      if (shape(operand.region) == resultShape(step)) continue;
       if (!whole || !form_.reduces() || !isRowwise(shape(operand.region), form_))
         return noForm(fmt::format("{} reads {} of another shape than its own inside of the body", instrName(step),
                                   program_[operand.region].name));
@@ -107,21 +110,21 @@ private:
 
   Status checkReduction(const Instr& step) const {
     if (form_.anchored || !reduces(step)) return noForm(fmt::format("{} stands behind the first", instrName(step)));
-    if (shape(step.inputs()[0].region) == form_.shape && reducedRow(program_, step) == form_.row) return {};
+    if (shape(step.inputs()[0].region) == form_.shape && rowAxes(step) == form_.rowAxes) return {};
     return noForm("the body's reductions are over different rows");
   }
 
   const Program& program_;
-  Steps steps_;
+  BodySteps steps_;
   BodyForm form_;
   std::unordered_map<RegionId, const Instr*> inside_;  // the body's values and what computes them
 };
 
 }  // namespace
 
-Result<BodyForm> formOf(const Program& program, Steps steps) { return FormCheck(program, steps).run(); }
+Result<BodyForm> formOf(const Program& program, BodySteps steps) { return FormCheck(program, steps).run(); }
 
-std::vector<int> stagesOf(const Program& program, Steps steps) {
+std::vector<int> stagesOf(const Program& program, BodySteps steps) {
   std::vector<int> stages;
   std::unordered_map<RegionId, int> ready;  // the first stage in which a value can be read
   for (const Instr* step : steps) {
@@ -161,9 +164,21 @@ std::vector<Operand> operandsOf(const Program& program, std::span<const Instr> b
 
 std::string joinedOrigin(std::span<const Instr> body) {
   constexpr size_t kNamed = 3;
+  // Lowering numbers what it makes of one node: norm.1, norm.2 and so on are norm.
+  const auto stemOf = [](std::string_view name) {
+    const size_t end = name.find_last_not_of("0123456789");
+    const bool numbered = end != std::string_view::npos && end > 0 && end + 1 < name.size() && name[end] == '.';
+    return numbered ? name.substr(0, end) : name;
+  };
   std::vector<std::string_view> names;
-  for (const Instr& instr : body)
-    if (std::find(names.begin(), names.end(), instr.origin) == names.end()) names.push_back(instr.origin);
+  for (const Instr& instr : body) {
+    const std::string_view stem = stemOf(instr.origin);
+    const auto it = std::find_if(names.begin(), names.end(), [&](std::string_view n) { return stemOf(n) == stem; });
+    if (it == names.end())
+      names.emplace_back(instr.origin);
+    else if (*it != instr.origin)
+      *it = stem;
+  }
   std::string joined;
   for (size_t i = 0; i < std::min(names.size(), kNamed); ++i)
     joined += fmt::format("{}{}", i == 0 ? "" : "+", names[i]);

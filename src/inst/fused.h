@@ -13,38 +13,39 @@ namespace aglow {
 // operators, Cast, Quantize, Dequantize and Splat.
 bool isDataParallel(const OpDef& op);
 
-// How many neighbouring elements a Reduce combines into each one, if that is how its operand lies in memory: axes
-// longer than 1 are reduced only behind those that are not. Otherwise, and for other operators, 0.
+// How many neighbouring elements a Reduce combines into each one, if it reduces the last axes of its operand and no
+// others. Otherwise, and for other operators, 0.
 int64_t reducedRow(const Program& program, const Instr& instr);
 
 // Instructions that are, or might become, a body.
-using Steps = std::span<const Instr* const>;
-std::vector<const Instr*> stepsOf(const Instr& fused);
+using BodySteps = std::span<const Instr* const>;
+std::vector<const Instr*> bodySteps(const Instr& fused);
 
 // How a body runs as one loop nest. Three forms:
 // - data-parallel: every instruction is, and all results have the loop's shape;
-// - with reductions: over rows of the loop's shape, which every Reduce combines to one value each; data-parallel
-//   instructions compute the whole shape, or one value a row (shapes with as many elements as there are rows);
+// - with reductions: over rows, the last axes of the loop's shape, which every Reduce combines to one value each;
+//   data-parallel instructions compute the whole shape, or one value a row (without the last axes, or with 1 for them);
 // - anchored: any instruction comes first, and data-parallel ones compute on from its first result, in its shape.
 struct BodyForm {
   Shape shape;
-  int64_t row = 1;  // neighbouring elements in a row; 1 without reductions
+  int rowAxes = 0;  // the last axes, which make a row; 0 without reductions
   bool anchored = false;
 
-  bool reduces() const { return row > 1; }
+  bool reduces() const { return rowAxes > 0; }
+  bool isRowShape(const Shape& value) const;
 };
-// Steps of no such form are refused with the reason (BadVerify).
-Result<BodyForm> formOf(const Program& program, Steps steps);
+// BodySteps of no such form are refused with the reason (BadVerify).
+Result<BodyForm> formOf(const Program& program, BodySteps steps);
 
 // With reductions, the pass over a row in which each instruction runs: a reduction's result is there in the next one.
 // All 0 without.
-std::vector<int> stagesOf(const Program& program, Steps steps);
+std::vector<int> stagesOf(const Program& program, BodySteps steps);
 
 // The operands of a fused instruction, as its body has them: what it writes, what it reads before it writes it, and
 // scratch, each in the order of first appearance and once.
 std::vector<Operand> operandsOf(const Program& program, std::span<const Instr> body);
 
-// The origins of a body as one name.
+// The origins of a body as one name: the first few different ones, joined.
 std::string joinedOrigin(std::span<const Instr> body);
 
 // Whether a fused instruction may write one of its results over an input of the same type: whatever reads that input

@@ -249,7 +249,7 @@ private:
       Status status = checkStep(step, written);
       if (!status.ok()) return std::move(status).error().at(print(program_, step));
     }
-    AGLOW_OK(formOf(program_, stepsOf(instr)));
+    AGLOW_OK(formOf(program_, bodySteps(instr)));
     const std::vector<Operand> operands = operandsOf(program_, instr.body);
     if (!std::equal(operands.begin(), operands.end(), instr.operands.begin(), instr.operands.end(),
                     [](const Operand& a, const Operand& b) { return a.region == b.region && a.access == b.access; })) {
@@ -284,7 +284,8 @@ private:
 
   Status checkFusedOverlap(const Instr& instr) const {
     const std::span<const Operand> operands = instr.operands;
-    for (size_t i = 0; i < operands.size() && writes(operands[i].access); ++i) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!writes(operands[i].access)) continue;
       const RegionId mine = operands[i].region;
       for (size_t j = 0; j < operands.size(); ++j)
         if (i != j && extent(mine).overlaps(extent(operands[j].region)))

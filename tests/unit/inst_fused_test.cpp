@@ -67,11 +67,11 @@ TEST(Fused, IsDrawnAsOneInstruction) {
 
 TEST(Fused, KnowsItsFormAndStages) {
   const Program program = parsed(kSoftmax);
-  const std::vector<const Instr*> steps = stepsOf(program.instrs[0]);
+  const std::vector<const Instr*> steps = bodySteps(program.instrs[0]);
   const Result<BodyForm> form = formOf(program, steps);
   ASSERT_TRUE(form.ok()) << form.error().text();
   EXPECT_EQ(form->shape, (Shape{2, 3}));
-  EXPECT_EQ(form->row, 3);
+  EXPECT_EQ(form->rowAxes, 1);
   EXPECT_FALSE(form->anchored);
   EXPECT_THAT(stagesOf(program, steps), ElementsAre(0, 1, 1, 1, 2));
 }
