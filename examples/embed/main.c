@@ -3,16 +3,16 @@
 #include <stdio.h>
 
 /* The data of a .npy file stand at its end. */
-static int read_npy(const char *path, float *data, size_t bytes) {
-  FILE *file = fopen(path, "rb");
+static int read_npy(const char* path, float* data, size_t bytes) {
+  FILE* file = fopen(path, "rb");
   int done = file && fseek(file, -(long)bytes, SEEK_END) == 0 && fread(data, 1, bytes, file) == bytes;
   if (file) fclose(file);
   return done;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static float image[8 * 8], scores[10];
-  aglow_model *model = NULL;
+  aglow_model* model = NULL;
   size_t i, best = 0;
   if (argc != 3) return fprintf(stderr, "usage: %s MODEL.onnx IMAGE.npy\n", argv[0]), 1;
   if (aglow_load(argv[1], NULL, &model) != AGLOW_OK) return fprintf(stderr, "%s\n", aglow_error_text()), 2;

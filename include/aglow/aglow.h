@@ -53,75 +53,75 @@ typedef enum aglow_kind {
 } aglow_kind;
 
 /* What went wrong in the last call of this thread that failed; "" before any did. Lives until the next failure. */
-const char *aglow_error_text(void);
-const char *aglow_version(void);
+const char* aglow_error_text(void);
+const char* aglow_version(void);
 
 /* ---- options: how to compile. Strings and arrays are copied. ---- */
 
 typedef struct aglow_options aglow_options;
 
-aglow_options *aglow_options_new(void); /* null when there is no memory */
-void aglow_options_free(aglow_options *options);
+aglow_options* aglow_options_new(void); /* null when there is no memory */
+void aglow_options_free(aglow_options* options);
 
 /* By default the one that the command line takes. */
-aglow_status aglow_options_set_backend(aglow_options *options, const char *name);
+aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
 /* At most so many; 0, the default, means one per processor. Outputs do not depend on it. */
-aglow_status aglow_options_set_threads(aglow_options *options, int threads);
+aglow_status aglow_options_set_threads(aglow_options* options, int threads);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
-aglow_status aglow_options_set_memory_limit(aglow_options *options, int64_t bytes);
+aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
 /* The size of a symbolic dimension. */
-aglow_status aglow_options_set_dim(aglow_options *options, const char *name, int64_t size);
+aglow_status aglow_options_set_dim(aglow_options* options, const char* name, int64_t size);
 /* The shape of an input. */
-aglow_status aglow_options_set_shape(aglow_options *options, const char *input, const int64_t *dims, size_t rank);
+aglow_status aglow_options_set_shape(aglow_options* options, const char* input, const int64_t* dims, size_t rank);
 /* The value of an input that decides on shapes. It becomes part of the program, which then has no such input. */
-aglow_status aglow_options_set_value(aglow_options *options, const char *input, aglow_kind kind, const int64_t *dims,
-                                     size_t rank, const void *data);
+aglow_status aglow_options_set_value(aglow_options* options, const char* input, aglow_kind kind, const int64_t* dims,
+                                     size_t rank, const void* data);
 
 /* ---- models ---- */
 
 typedef struct aglow_model aglow_model;
 
 /* Reads and compiles an ONNX file, or a text form by its ending. Options may be null. */
-aglow_status aglow_load(const char *path, const aglow_options *options, aglow_model **model);
+aglow_status aglow_load(const char* path, const aglow_options* options, aglow_model** model);
 /* The same for an ONNX file in memory, without external data. The bytes have to live as long as the model. */
-aglow_status aglow_load_memory(const void *bytes, size_t size, const aglow_options *options, aglow_model **model);
-void aglow_free(aglow_model *model); /* null is fine */
+aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_options* options, aglow_model** model);
+void aglow_free(aglow_model* model); /* null is fine */
 
 typedef struct aglow_tensor_info {
-  const char *name;
+  const char* name;
   aglow_kind kind;
   size_t rank;
-  const int64_t *dims;
+  const int64_t* dims;
   size_t bytes;
 } aglow_tensor_info;
 
 /* Inputs and outputs in the model's order; null for a number that there is not. The items of a sequence stand for
  * themselves as NAME[0], NAME[1], … What is returned lives as long as the model. */
-size_t aglow_num_inputs(const aglow_model *model);
-size_t aglow_num_outputs(const aglow_model *model);
-const aglow_tensor_info *aglow_input(const aglow_model *model, size_t index);
-const aglow_tensor_info *aglow_output(const aglow_model *model, size_t index);
+size_t aglow_num_inputs(const aglow_model* model);
+size_t aglow_num_outputs(const aglow_model* model);
+const aglow_tensor_info* aglow_input(const aglow_model* model, size_t index);
+const aglow_tensor_info* aglow_output(const aglow_model* model, size_t index);
 /* The number of a name, or -1. */
-int aglow_find_input(const aglow_model *model, const char *name);
-int aglow_find_output(const aglow_model *model, const char *name);
+int aglow_find_input(const aglow_model* model, const char* name);
+int aglow_find_output(const aglow_model* model, const char* name);
 
 typedef struct aglow_model_info {
-  const char *target;    /* the machine it is compiled for */
+  const char* target;    /* the machine it is compiled for */
   int threads;           /* used at most */
   int64_t arena_bytes;   /* for intermediate results */
   int64_t weights_bytes; /* for constants */
 } aglow_model_info;
-const aglow_model_info *aglow_info(const aglow_model *model);
+const aglow_model_info* aglow_info(const aglow_model* model);
 
 /* ---- running ---- */
 
 /* Says where the bytes of an input lie, and where those of an output go. Nothing is copied: every run reads and writes
  * there, until something else is bound. `bytes` is the size of the tensor, row by row without gaps; the address is a
  * multiple of the size of an element. An output overlaps no other memory that is bound. */
-aglow_status aglow_bind_input(aglow_model *model, size_t index, const void *data, size_t bytes);
-aglow_status aglow_bind_output(aglow_model *model, size_t index, void *data, size_t bytes);
+aglow_status aglow_bind_input(aglow_model* model, size_t index, const void* data, size_t bytes);
+aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, size_t bytes);
 /* One run, with all inputs and outputs bound. */
-aglow_status aglow_run(aglow_model *model);
+aglow_status aglow_run(aglow_model* model);
 
 #ifdef __cplusplus
 }

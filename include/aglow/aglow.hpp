@@ -1,5 +1,6 @@
-// Aglow's C++ interface: load a model, bind memory to its inputs and outputs, run it. Needs C++17; faults are exceptions
-// of type aglow::Error. A thin cover of the C interface, so that program and library may come from different compilers.
+// Aglow's C++ interface: load a model, bind memory to its inputs and outputs, run it. Needs C++17; faults are
+// exceptions of type aglow::Error. A thin cover of the C interface, so that program and library may come from different
+// compilers.
 //
 //   aglow::Model model("digits.onnx", aglow::Options().threads(2));
 //   std::vector<float> image(model.inputs()[0].elements()), scores(model.outputs()[0].elements());
