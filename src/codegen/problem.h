@@ -1,6 +1,8 @@
 // Instructions as the kernel table sees them.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "inst/program.h"
@@ -33,5 +35,9 @@ inline std::span<const Instr> bodyOf(const Instr& instr) {
 bool isDataParallel(const Instr& instr);
 // Whether loops are written for these instructions: the rest is done by kernels of the library.
 bool isLoop(std::span<const Instr> body);
+
+// Steps to read a tensor with these strides, broadcast to a shape, when the shape is seen as four axes; none where it
+// cannot be.
+std::optional<std::array<int64_t, 4>> stridesInView(const Shape& from, const Shape& shape, const int64_t (&view)[4]);
 
 }  // namespace aglow::codegen

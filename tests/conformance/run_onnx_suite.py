@@ -24,6 +24,8 @@ def arguments():
                         help="program and options, started as: CMD MODEL --input NAME=FILE ... --output-dir DIR")
     parser.add_argument("--cases", default=str(ROOT / "build" / "onnx-cases"), help="folder of the exported cases")
     parser.add_argument("--filter", action="append", metavar="GLOB", help="only these cases, e.g. '*conv*'; repeatable")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="only every Nth case")
+    parser.add_argument("--identical", metavar="CMD", help="a second program and options that give the same bits")
     parser.add_argument("--expected", metavar="FILE", help="JSON file with the cases that have to pass")
     parser.add_argument("--update", action="store_true", help="rewrite the --expected file from this run")
     parser.add_argument("-j", "--jobs", type=int, default=2)
@@ -57,11 +59,12 @@ def main():
     names = [name for name in sorted(cases) if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
     if not names:
         sys.exit("no case matches --filter")
+    names = names[options.sample // 2 :: options.sample]
 
     def run(name):
         folder = os.path.join(options.cases, name)
         return case.run_case(options.cmd, os.path.join(folder, "model.onnx"), folder, cases[name],
-                             timeout=options.timeout, memory_mb=options.memory_mb)
+                             timeout=options.timeout, memory_mb=options.memory_mb, identical=options.identical)
 
     verdicts = report.run_all(names, run, options.jobs)
     expected = read_expected(options.expected)

@@ -5,6 +5,7 @@ The record of a case is JSON: {"inputs": [[[name, file], ...] per set], "outputs
 "expected": number of outputs given per set, "rtol": ..., "atol": ...}.
 """
 import dataclasses
+import filecmp
 import os
 import shlex
 import tempfile
@@ -48,8 +49,9 @@ def write_case(folder, model, sets, rtol, atol):
     return record
 
 
-def run_case(command, model, folder, record, *, timeout, memory_mb):
-    """Runs all data sets of a case; the first one that does not pass decides."""
+def run_case(command, model, folder, record, *, timeout, memory_mb, identical=None):
+    """Runs all data sets of a case; the first one that does not pass decides. A second command, if there is one, has to
+    write the same bytes."""
     seconds = 0.0
     for number, inputs in enumerate(record["inputs"]):
         arguments = [*shlex.split(command), os.fspath(model)]
@@ -68,9 +70,25 @@ def run_case(command, model, folder, record, *, timeout, memory_mb):
                         tensors.compare(expected, got, record["rtol"], record["atol"], f"output {i}")
                 except tensors.Mismatch as error:
                     verdict = WRONG, str(error)
+            if verdict is None and identical:
+                again = [*shlex.split(identical), *arguments[len(shlex.split(command)):]]
+                verdict = differs(again, out, timeout, memory_mb)
         if verdict:
             return Verdict(*verdict, round(seconds, 3))
     return Verdict(PASS, "", round(seconds, 3))
+
+
+def differs(arguments, folder, timeout, memory_mb):
+    """(kind, detail) unless the command writes the files of the folder, byte by byte."""
+    with tempfile.TemporaryDirectory(prefix="aglow_case_") as out:
+        verdict = judge(process.run(arguments + ["--output-dir", out], timeout=timeout, memory_mb=memory_mb), timeout)
+        if verdict:
+            return verdict
+        comparison = filecmp.dircmp(folder, out)
+        other = comparison.left_only + comparison.right_only + comparison.funny_files
+        _, changed, unreadable = filecmp.cmpfiles(folder, out, comparison.common_files, shallow=False)
+        other += changed + unreadable
+        return (WRONG, f"{', '.join(sorted(other))} differ with: {shlex.join(arguments)}"[:400]) if other else None
 
 
 def judge(outcome, timeout):

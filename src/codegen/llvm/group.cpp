@@ -149,6 +149,7 @@ private:
   // Steps over the group's axes of a tensor read as if it had the member's shape. A row value's shape lacks the
   // trailing axes, or has them as 1.
   std::vector<int64_t> stepsOf(const Shape& tensor, const Shape& memberShape) const {
+    if (!hasRows_) return broadcastStrides(tensor, *shape_);
     std::vector<int64_t> steps = broadcastStrides(tensor, memberShape);
     steps.resize(static_cast<size_t>(shape_->rank()), 0);
     return steps;

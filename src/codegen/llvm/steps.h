@@ -59,10 +59,6 @@ Steps emitGroup(const EmitContext& context, std::span<const Instr> body, std::sp
 Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
                  std::span<const Operand> operands, const std::string& name);
 
-// Steps to read a tensor with these strides, broadcast to a shape, when the shape is seen as four axes; none where it
-// cannot be.
-std::optional<std::array<int64_t, 4>> stridesInView(const Shape& from, const Shape& shape, const int64_t (&view)[4]);
-
 // Lanes of a data-parallel instruction's result from lanes of its operands. Both are stored elements; `operand(i)`
 // gives those of input i.
 class InstrEmitter {
