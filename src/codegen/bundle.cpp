@@ -87,7 +87,7 @@ int64_t BundleEntry::activationBytes() const { return std::max(memory.activation
 
 Status Bundle::add(const std::string& entry, Program program, const Interface& interface) {
   AGLOW_OK(checkOnlyPlaceholdersWritten(program));
-  MemoryMap memory(program, &constants);
+  MemoryMap memory(program, constants);
   entries.push_back({.name = entry, .program = std::move(program), .memory = std::move(memory)});
   Placer(entries.back()).run(interface);
   return {};

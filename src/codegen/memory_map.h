@@ -1,5 +1,5 @@
-// Where the regions of a placed program lie: behind one base address for constants, one for activations, and one for
-// each placeholder.
+// Where the regions of a placed program lie: behind one base address for constants, one for activations, one for each
+// placeholder and, where constants stay where they are, one for each of them.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,23 @@ public:
   static constexpr int kActivations = 1;
   static constexpr int kFirstPlaceholder = 2;
 
-  // Constants lie one after the other; in a pool, which programs may share, where it puts them.
-  explicit MemoryMap(const Program& program, ConstantPool* pool = nullptr);
+  // Constants have bases of their own.
+  explicit MemoryMap(const Program& program);
+  // Constants lie behind one base, where the pool, which programs may share, puts them.
+  MemoryMap(const Program& program, ConstantPool& pool);
 
   Address operator[](RegionId id) const { return addresses_[static_cast<size_t>(id)]; }
-  int bases() const { return kFirstPlaceholder + static_cast<int>(placeholders_.size()); }
-  // Declared regions behind the base of constants, in the order of their offsets.
+  int bases() const { return bases_; }
+  // Declared regions but placeholders, in order.
   const std::vector<RegionId>& constants() const { return constants_; }
   const std::vector<RegionId>& placeholders() const { return placeholders_; }
   int64_t constantBytes() const { return constantBytes_; }
   int64_t activationBytes() const { return activationBytes_; }
 
 private:
+  void place(const Program& program, ConstantPool* pool);
+
+  int bases_ = kFirstPlaceholder;
   std::vector<Address> addresses_;
   std::vector<RegionId> constants_, placeholders_;
   int64_t constantBytes_ = 0, activationBytes_ = 0;

@@ -62,6 +62,12 @@ bool fill(FileDescriptor& file, std::span<const std::span<const std::byte>> piec
          ::fsync(file.get()) == 0 && file.close();
 }
 
+// Known by its type, so that parts of a mapping can be told from other bytes.
+struct Unmap {
+  size_t size;
+  void operator()(const void* address) const { ::munmap(const_cast<void*>(address), size); }
+};
+
 Status createAndRename(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
   // Renaming over a device or a pipe would quietly replace it.
   struct stat info{};
@@ -94,8 +100,19 @@ Result<SharedBytes> mapDescriptor(const FileDescriptor& file) {
   const auto size = static_cast<size_t>(info.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) return fault(Code::FileRead, "cannot map");
-  std::shared_ptr<const void> owner(address, [size](void* p) { ::munmap(p, size); });
+  std::shared_ptr<const void> owner(address, Unmap{size});
   return SharedBytes{{static_cast<const std::byte*>(address), size}, std::move(owner)};
+}
+
+std::shared_ptr<const void> partOwner(const std::shared_ptr<const void>& owner, std::span<const std::byte> part) {
+  constexpr size_t kWorthIt = 64 << 10;
+  if (part.size() < kWorthIt || std::get_deleter<Unmap>(owner) == nullptr) return owner;
+  return {part.data(), [owner, part](const void*) {
+            const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+            const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
+            const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
+            ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+          }};
 }
 
 Result<SharedBytes> mapFile(const std::string& path) {

@@ -42,6 +42,10 @@ private:
 Result<SharedBytes> mapFile(const std::string& path);
 Result<SharedBytes> mapDescriptor(const FileDescriptor& file);
 
+// An owner of some of the bytes that `owner` keeps. Where those are a mapped file, their pages leave the process's
+// memory when the last owner of the part goes; they are still in the file.
+std::shared_ptr<const void> partOwner(const std::shared_ptr<const void>& owner, std::span<const std::byte> part);
+
 // Writes the pieces one after the other to a temporary file in the same folder, which then takes the name. On any
 // fault (E802) what was at the path is still there, and no partial file is. Only regular files are replaced.
 Status writeFileAtomically(const std::string& path, std::span<const std::span<const std::byte>> pieces);

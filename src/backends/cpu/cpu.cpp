@@ -31,18 +31,13 @@ public:
         target_(std::move(target)),
         inputs_(bindingsOf(program_, program_.inputs())),
         outputs_(bindingsOf(program_, program_.outputs())),
-        constants_(Type(ElemKind::UInt8, Shape{memory_.constantBytes()})),
         arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
         bases_(static_cast<size_t>(memory_.bases())),
         pool_(threads) {
-    std::byte* constants = constants_.mutableData();
     for (const RegionId id : memory_.constants()) {
-      const Tensor value = initialValue(program_[id]);
-      std::memcpy(constants + memory_[id].offset, value.data(), static_cast<size_t>(value.bytes()));
-      // The code has its own copy now.
-      program_[id].source = SplatInit{};
+      constants_.push_back(initialValue(program_[id]));
+      bases_[static_cast<size_t>(memory_[id].base)] = constants_.back().ref().data;
     }
-    bases_[MemoryMap::kConstants] = constants;
     bases_[MemoryMap::kActivations] = arena_.mutableData();
     if (threads > 1) {
       runTime_.parallelFor = [](void* pool, codegen::StepFunction* step, void* const* addresses, int64_t units) {
@@ -101,7 +96,8 @@ private:
   codegen::JitCode code_;
   std::string target_;
   std::vector<Binding> inputs_, outputs_;
-  Tensor constants_, arena_;
+  std::vector<Tensor> constants_;  // where they are: packed weights in memory, others in the mapped model file
+  Tensor arena_;
   std::vector<std::byte*> bases_;
   codegen::RunTime runTime_;
   ThreadPool pool_;

@@ -12,6 +12,7 @@
 #include "import/onnx/external_data.h"
 #include "import/wire.h"
 #include "support/quote.h"
+#include "support/file.h"
 #include "support/sizes.h"
 
 namespace aglow::onnx {
@@ -89,7 +90,7 @@ Tensor fromStored(Type type, const SharedBytes& stored) {
   const auto isBit = [](std::byte b) { return b <= std::byte{1}; };
   if (type.kind() == ElemKind::Bool && !std::all_of(raw.begin(), raw.end(), isBit))
     return normalisedBools(std::move(type), raw);
-  return Tensor(std::move(type), raw.data(), stored.owner);
+  return Tensor(std::move(type), raw.data(), partOwner(stored.owner, raw));
 }
 
 Status checkCount(int64_t expected, int64_t got, std::string_view unit, const Type& type) {
