@@ -1,6 +1,7 @@
 // The pass that computes weights which folding left alone because they grow, such as quantized or shared ones, and
 // biases that are one number. Convolutions and products read them in every run; no one else needs them.
 #include <algorithm>
+#include <set>
 
 #include "graph/builder.h"
 #include "layout/layout.h"
@@ -49,6 +50,21 @@ private:
   int64_t bytes_ = 0;  // of the constants met
 };
 
+// What only led to a value that is known now. Large weights do not wait for the end to be freed.
+void eraseUnused(Function& function, Node* node) {
+  if (!node->uses().empty()) return;
+  if (node->isStorage()) {
+    if (isConstant(node->result())) function.module().eraseStorage(node);
+    return;
+  }
+  const std::vector<Value> inputs = node->inputs();
+  function.erase(node);
+  std::set<Node*> sources;
+  for (const Value in : inputs)
+    if (in) sources.insert(in.node);
+  for (Node* source : sources) eraseUnused(function, source);
+}
+
 Result<bool> foldWeights(Function& function, PassContext& context) {
   int64_t folded = 0;
   for (const auto& node : function.nodes()) {
@@ -59,6 +75,7 @@ Result<bool> foldWeights(Function& function, PassContext& context) {
       Tensor value = Folding(context.evaluator).valueOf(v);
       if (value.empty()) continue;
       replaceAllUses(v, function.module().addConstant(v.node->name(), std::move(value))->result());
+      eraseUnused(function, v.node);
       ++folded;
     }
   }

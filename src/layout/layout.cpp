@@ -9,8 +9,8 @@ namespace aglow {
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
   pipeline.add(foldWeightsPass())
+      .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(blockedLayoutPass(layout))
-      .add(packWeightsPass(layout))
       .add(deadCodePass())
       .add(sharingPass());
   return pipeline;
