@@ -76,7 +76,12 @@ AGLOW_INLINE void foldTile(const PlaneDesc& d, const Fold& fold, const float* pl
       }
     }
   }
-  // Through memory, so that what is stacked on a result appears once in the code and not R times.
+  // Small windows: from registers. Others through memory, so that what is stacked on a result appears once in the code
+  // and not R times.
+  if (d.kh * d.kw <= 9) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) out(fold.finish(d, held[r], row, column + r), column + r);
+    return;
+  }
   V results[R];
   AGLOW_UNROLL for (int r = 0; r < R; ++r) results[r] = held[r];
   AGLOW_ROLLED for (int r = 0; r < R; ++r) out(fold.finish(d, results[r], row, column + r), column + r);
