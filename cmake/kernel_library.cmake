@@ -38,3 +38,12 @@ target_sources(aglow_library PRIVATE ${KERNEL_EMBED})
 target_compile_definitions(aglow_library PUBLIC $<BUILD_INTERFACE:AGLOW_LLVM>)
 target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
 target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
+
+# Which code generator this is, for the cache of generated code.
+file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/codegen/* src/kernels/*)
+set(CODE_HASH ${KERNEL_FOLDER}/code_hash.cpp)
+add_custom_command(OUTPUT ${CODE_HASH}
+                   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}
+                           -P ${CMAKE_SOURCE_DIR}/cmake/code_hash.cmake
+                   DEPENDS ${CODE_SOURCES} ${KERNEL_LIBRARY} cmake/code_hash.cmake COMMENT "code hash" VERBATIM)
+target_sources(aglow_library PRIVATE ${CODE_HASH})

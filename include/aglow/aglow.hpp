@@ -55,6 +55,7 @@ public:
   Options& backend(const std::string& name) { return checked(aglow_options_set_backend(handle(), name.c_str())); }
   // 0: one per processor.
   Options& threads(int count) { return checked(aglow_options_set_threads(handle(), count)); }
+  Options& cache(const std::string& folder) { return checked(aglow_options_set_cache(handle(), folder.c_str())); }
   Options& memoryLimit(int64_t bytes) { return checked(aglow_options_set_memory_limit(handle(), bytes)); }
   Options& dim(const std::string& name, int64_t size) {
     return checked(aglow_options_set_dim(handle(), name.c_str(), size));

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "aglow/aglow.h"
+#include "codegen/code_cache.h"
 #include "compile/compile.h"
 #include "support/machine.h"
 #include "support/quote.h"
@@ -194,6 +195,13 @@ aglow_status aglow_options_set_backend(aglow_options* options, const char* name)
 aglow_status aglow_options_set_threads(aglow_options* options, int threads) {
   return setting(options != nullptr && threads >= 0, [&]() -> Status {
     options->backend.threads = threads;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_cache(aglow_options* options, const char* folder) {
+  return setting(options != nullptr && folder != nullptr, [&]() -> Status {
+    options->backend.cache = codegen::cacheFolder(folder);
     return {};
   });
 }

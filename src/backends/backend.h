@@ -38,6 +38,7 @@ struct ExecutableFacts {
   int threads = 1;         // at most, in one run
   int64_t arenaBytes = 0;  // for intermediate results
   int64_t weightsBytes = 0;
+  bool cached = false;  // code was found, not generated
 };
 
 // A compiled program with its memory. One run at a time.
@@ -66,6 +67,7 @@ protected:
 struct BackendOptions {
   int64_t memoryLimit = 0;  // bytes of arena, constants, inputs and outputs together; 0: none
   int threads = 1;          // at most this many
+  std::string cache = {};   // folder where generated code is kept; none: nowhere
 };
 
 class Backend {

@@ -110,7 +110,8 @@ nlohmann::ordered_json report(const BenchOptions& bench, const Session& session,
           {"weights_bytes", facts.weightsBytes},
           {"threads", facts.threads},
           {"backend", bench.session.model.backend},
-          {"target", facts.target}};
+          {"target", facts.target},
+          {"cached", facts.cached}};
 }
 
 std::string text(const nlohmann::ordered_json& report) {

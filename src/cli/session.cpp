@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "codegen/code_cache.h"
 #include "support/machine.h"
 #include "tensor/npy.h"
 
@@ -68,6 +69,12 @@ void SessionOptions::add(CLI::App& command) {
       ->envname("AGLOW_THREADS")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  command
+      .add_option(
+          "--cache", cache,
+          "Folder where generated code is kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in "
+          "the user's cache)")
+      ->type_name("DIR");
 }
 
 Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
@@ -107,8 +114,9 @@ Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
   if (seen) seen(*compiled->program);
-  auto executable = load(*std::move(compiled),
-                         {.memoryLimit = *limit, .threads = request.threads > 0 ? request.threads : machineThreads()});
+  auto executable = load(*std::move(compiled), {.memoryLimit = *limit,
+                                                .threads = request.threads > 0 ? request.threads : machineThreads(),
+                                                .cache = codegen::cacheFolder(request.cache)});
   if (!executable.ok()) return failed(executable);
   session.executable = *std::move(executable);
   session.compileSeconds = seconds(imported, Clock::now());

@@ -11,6 +11,7 @@ struct SessionOptions {
   ModelOptions model;
   std::vector<std::string> inputs;
   int threads = 0;  // 0: one per processor
+  std::string cache;
 
   void add(CLI::App& command);
 };

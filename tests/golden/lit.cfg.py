@@ -20,6 +20,7 @@ config.test_exec_root = os.path.join(os.path.dirname(program), "golden")
 config.suffixes = [".test", ".graph", ".ir"]
 config.excludes = ["Inputs"]
 config.environment["NO_COLOR"] = "1"
+config.environment["AGLOW_CACHE_DIR"] = "off"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

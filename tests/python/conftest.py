@@ -6,6 +6,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What tests see is generated anew, unless they name a cache.
+os.environ["AGLOW_CACHE_DIR"] = "off"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
 from harness import process  # noqa: E402

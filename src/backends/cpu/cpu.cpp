@@ -5,7 +5,9 @@
 
 #include <cstring>
 #include <new>
+#include <optional>
 
+#include "codegen/code_cache.h"
 #include "codegen/llvm/generate.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/memory_map.h"
@@ -24,11 +26,12 @@ constexpr const char* kEntry = "model";
 
 class CpuExecutable : public Executable {
 public:
-  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target, int threads)
+  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target, int threads, bool cached)
       : program_(std::move(program)),
         memory_(std::move(memory)),
         code_(std::move(code)),
         target_(std::move(target)),
+        cached_(cached),
         inputs_(bindingsOf(program_, program_.inputs())),
         outputs_(bindingsOf(program_, program_.outputs())),
         arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
@@ -54,7 +57,8 @@ public:
     return {.target = target_,
             .threads = pool_.threads(),
             .arenaBytes = memory_.activationBytes(),
-            .weightsBytes = memory_.constantBytes()};
+            .weightsBytes = memory_.constantBytes(),
+            .cached = cached_};
   }
 
 protected:
@@ -95,6 +99,7 @@ private:
   MemoryMap memory_;
   codegen::JitCode code_;
   std::string target_;
+  bool cached_;
   std::vector<Binding> inputs_, outputs_;
   std::vector<Tensor> constants_;  // where they are: packed weights in memory, others in the mapped model file
   Tensor arena_;
@@ -134,12 +139,19 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
                  .hint = "write it to files with `aglow compile --emit bundle`"};
   MemoryMap memory(program);
   const codegen::CodeOptions codeOptions{.name = kEntry, .threads = options.threads > 1, .observed = true};
-  const std::string object = codegen::generateCode(program, memory, target_, codeOptions);
-  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(object, kEntry));
+  const codegen::CodeCache cache(options.cache);
+  const std::string source = options.cache.empty() ? "" : codegen::codeSource(program, target_, codeOptions);
+  std::optional<std::string> object = cache.find(source);
+  const bool cached = object.has_value();
+  if (!cached) {
+    object = codegen::generateCode(program, memory, target_, codeOptions);
+    cache.keep(source, *object);
+  }
+  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry));
   const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
   try {
-    return std::unique_ptr<Executable>(
-        std::make_unique<CpuExecutable>(std::move(program), std::move(memory), std::move(code), name, options.threads));
+    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(program), std::move(memory),
+                                                                       std::move(code), name, options.threads, cached));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

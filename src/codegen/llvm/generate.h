@@ -25,6 +25,9 @@ enum class CodeFile { Object, Assembly, Llvm };
 std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
                          const CodeOptions& options, CodeFile file = CodeFile::Object);
 
+// Everything that an object file depends on, as text: programs with equal texts get equal code.
+std::string codeSource(const Program& program, const Target& target, const CodeOptions& options);
+
 // The code of a bundle, once for each kind of file.
 std::vector<std::string> generateBundle(const Bundle& bundle, const Target& target, std::span<const CodeFile> files);
 // Instructions beyond the triple's base that the code may use and that a bundle can look for, by LLVM's names.

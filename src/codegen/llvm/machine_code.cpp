@@ -1,4 +1,5 @@
 // LLVM's optimizer and its code generator.
+#include <fmt/format.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
@@ -8,8 +9,12 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/llvm/module.h"
+#include "inst/text.h"
 
 namespace aglow::codegen {
+
+// From cmake/code_hash.cmake.
+extern const char* const kCodeHash;
 
 namespace {
 
@@ -58,6 +63,15 @@ std::string writeModule(const llvm::Module& module, const Target& target, CodeFi
   llvm::raw_string_ostream stream(text);
   module.print(stream, nullptr);
   return text;
+}
+
+std::string codeSource(const Program& program, const Target& target, const CodeOptions& options) {
+  const cpu::Machine& shape = target.shape();
+  const TargetOptions& chosen = target.options();
+  return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {}\n{}", AGLOW_VERSION, LLVM_VERSION_STRING,
+                     kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel, chosen.optLevel,
+                     chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2, shape.l3,
+                     options.name, options.threads, options.observed, print(program));
 }
 
 std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,

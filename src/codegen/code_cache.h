@@ -1,0 +1,36 @@
+// Generated code kept between runs of the compiler, by what it was generated from. Files appear whole or not at all,
+// are checked when they are read, and a cache that cannot be read or written is no fault: code is generated again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace aglow::codegen {
+
+class CodeCache {
+public:
+  static constexpr int64_t kDefaultLimit = int64_t{256} << 20;
+
+  // An empty folder: nothing is found or kept. Beyond the limit the files that were not used for longest go.
+  explicit CodeCache(std::string folder, int64_t limitBytes = kDefaultLimit)
+      : folder_(std::move(folder)), limit_(limitBytes) {}
+
+  // The source is everything the code depends on, as text. Equal lengths and 128 bits of hash count as equal.
+  std::optional<std::string> find(std::string_view source) const;
+  void keep(std::string_view source, const std::string& code) const;
+
+private:
+  std::string pathOf(std::string_view source) const;
+  void evict() const;
+
+  std::string folder_;
+  int64_t limit_;
+};
+
+// What a user or the environment says: a folder, or "off"; for an empty word AGLOW_CACHE_DIR, else the user's folder
+// for such things. Empty when there is none.
+std::string cacheFolder(const std::string& word);
+
+}  // namespace aglow::codegen

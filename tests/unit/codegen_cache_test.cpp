@@ -1,0 +1,79 @@
+// The cache of generated code: its limit, and what it does with files that are not its own.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "codegen/code_cache.h"
+
+namespace aglow::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CodeCacheTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "aglow-cache-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Marks what was written so far as older than what comes next.
+  void age() const {
+    for (const auto& entry : fs::directory_iterator(folder_))
+      fs::last_write_time(entry.path(), entry.last_write_time() - std::chrono::minutes(1));
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CodeCacheTest, FindsWhatWasKept) {
+  const CodeCache cache(folder_.string());
+  EXPECT_FALSE(cache.find("source"));
+  cache.keep("source", "code");
+  EXPECT_EQ(cache.find("source"), "code");
+  EXPECT_FALSE(cache.find("other source"));
+  cache.keep("source", "newer");
+  EXPECT_EQ(cache.find("source"), "newer");
+}
+
+TEST_F(CodeCacheTest, WithoutAFolderKeepsNothing) {
+  const CodeCache cache("");
+  cache.keep("source", "code");
+  EXPECT_FALSE(cache.find("source"));
+}
+
+TEST_F(CodeCacheTest, DropsWhatWasNotUsedForLongest) {
+  const CodeCache cache(folder_.string(), 1000);
+  cache.keep("a", std::string(300, 'a'));
+  age();
+  cache.keep("b", std::string(300, 'b'));
+  age();
+  EXPECT_TRUE(cache.find("a"));  // used: younger than b now
+  cache.keep("c", std::string(300, 'c'));
+  cache.keep("d", std::string(10, 'd'));
+  EXPECT_TRUE(cache.find("a"));
+  EXPECT_FALSE(cache.find("b"));
+  EXPECT_TRUE(cache.find("c"));
+  cache.keep("huge", std::string(2000, 'x'));
+  EXPECT_FALSE(cache.find("huge"));
+}
+
+TEST_F(CodeCacheTest, RemovesWhatKilledWritersLeft) {
+  const CodeCache cache(folder_.string());
+  for (const char* name : {".aglow-1-0.tmp", ".aglow-2-0.tmp", "other"}) std::ofstream(folder_ / name) << "x";
+  fs::last_write_time(folder_ / ".aglow-1-0.tmp", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  cache.keep("source", "code");
+  EXPECT_FALSE(fs::exists(folder_ / ".aglow-1-0.tmp"));
+  EXPECT_EQ(files(), 3u);
+}
+
+}  // namespace
+}  // namespace aglow::codegen
