@@ -69,7 +69,7 @@ aglow_status aglow_options_set_backend(aglow_options* options, const char* name)
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
 aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
-/* The folder where generated code is kept for the next time, "" for the user's own; by default, and with "off", none. */
+/* The folder where generated code is kept for the next time; "" is the user's own, "off", the default, none. */
 aglow_status aglow_options_set_cache(aglow_options* options, const char* folder);
 /* The size of a symbolic dimension. */
 aglow_status aglow_options_set_dim(aglow_options* options, const char* name, int64_t size);

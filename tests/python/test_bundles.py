@@ -107,7 +107,7 @@ def test_entries_for_several_batches_share_weights(program, tmp_path):
 
 def test_parallel_for_of_the_host(program, tmp_path):
     """Units of work done one by one, last first, give the same bits as all at once."""
-    bundle = Bundle(program, tmp_path, "mlp", NATIVE, batch=256)
+    bundle = Bundle(program, tmp_path, "mlp", NATIVE, batch=4096)
     bundle.link()
     _, alone = bundle.run()
     bundle.compile("out", ["--threads"])
