@@ -84,7 +84,10 @@ void ModelOptions::add(CLI::App& command) {
   command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
+  // The last backend of the table is the fastest one this build has.
+  backend = backendNames().back();
   command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
+      ->envname("AGLOW_BACKEND")
       ->capture_default_str();
   command
       .add_option("--target", target.triple, "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)")

@@ -12,7 +12,7 @@ namespace aglow::cli {
 struct ModelOptions {
   std::string model;
   std::vector<std::string> shapes, dims, values, disable, printAfter;
-  std::string backend = "interpreter", startFrom, stopAfter, dump;
+  std::string backend, startFrom, stopAfter, dump;
   codegen::TargetOptions target;
   int64_t lanes = 0;
   bool stack = false, verifyEach = false, timing = false;

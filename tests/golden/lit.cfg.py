@@ -21,6 +21,8 @@ config.suffixes = [".test", ".graph", ".ir"]
 config.excludes = ["Inputs"]
 config.environment["NO_COLOR"] = "1"
 config.environment["AGLOW_CACHE_DIR"] = "off"
+# What is printed is the same on every machine, unless a test asks for one.
+config.environment["AGLOW_BACKEND"] = "interpreter"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

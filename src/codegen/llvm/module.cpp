@@ -7,15 +7,15 @@
 #include <unordered_map>
 
 #include "codegen/llvm/steps.h"
-#include "inst/text.h"
+#include "inst/cost.h"
 #include "kernels/cpu/table.h"
 
 namespace aglow::codegen {
 
 namespace {
 
-// Below this many operations a step is done sooner than a second thread is told of it.
-constexpr double kWorthThreads = 40'000;
+// Microseconds below which an instruction is done sooner than a second thread is told of it.
+constexpr double kWorthThreads = 8;
 
 class ModuleEmitter {
 public:
@@ -100,7 +100,7 @@ private:
       if (step.units == 0) continue;
       llvm::Value* units = b.getInt64(static_cast<uint64_t>(step.units));
       llvm::Value* status = nullptr;
-      if (options_.threads && step.units > 1 && work(instr) >= kWorthThreads)
+      if (options_.threads && step.units > 1 && microseconds(instr) >= kWorthThreads)
         status = b.CreateCall(dispatcher(), {function_->getArg(1), step.function, slots_, units});
       else
         status = b.CreateCall(step.function, {slots_, b.getInt64(0), units});
@@ -118,11 +118,11 @@ private:
     b.SetInsertPoint(fine);
   }
 
-  double work(const Instr& instr) const {
-    double elements = 0;
-    for (const Operand& operand : instr.operands)
-      if (operand.region != kNoRegion) elements += static_cast<double>(program_[operand.region].type.elements());
-    return elements;
+  // A rough time for one thread on any of today's processors.
+  double microseconds(const Instr& instr) const {
+    constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
+    const Cost cost = costOf(program_, instr);
+    return cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes;
   }
 
   // i32 dispatch(runTime, step, addresses, units)
