@@ -43,6 +43,20 @@ double blockedConv(const Use& use) { return 2 * product(use.in(1).shape(), 1, 4)
 double winogradConv(const Use& use) { return 2 * 9 * product(use.in(1).shape(), 2, 3) * ofChannels(use); }
 double depthwiseConv(const Use& use) { return 2 * product(use.in(1).shape(), 1, 3); }
 
+// One vector of the inputs and one of the state for each gate of each of y's elements.
+double recurrent(const Use& use) {
+  const Shape &w = use.in(1).shape(), &r = use.in(2).shape();
+  const double gates = r[2] == 0 ? 0 : static_cast<double>(r[1]) / static_cast<double>(r[2]);
+  return 2 * gates * static_cast<double>(w[2] + r[2]);
+}
+
+// A score and a share of a value for each key.
+double attention(const Use& use) {
+  const Shape &k = use.in(1).shape(), &v = use.in(2).shape();
+  const double width = static_cast<double>(std::max<int64_t>(v[3], 1));
+  return 2 * static_cast<double>(k[2]) * (static_cast<double>(k[3]) / width + 1);
+}
+
 double pool(const Use& use) {
   const auto& kernel = use.instr.attrs.ints("kernel");
   return std::accumulate(kernel.begin(), kernel.end(), 1.0, [](double a, int64_t b) { return a * double(b); });
@@ -67,6 +81,10 @@ constexpr struct {
     {"BlockedConv", blockedConv},
     {"WinogradConv", winogradConv},
     {"DepthwiseConv", depthwiseConv},
+    {"RNN", recurrent},
+    {"GRU", recurrent},
+    {"LSTM", recurrent},
+    {"Attention", attention},
     {"MaxPool", pool},
     {"MaxPoolWithIndices", pool},
     {"AvgPool", pool},

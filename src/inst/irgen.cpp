@@ -64,13 +64,13 @@ private:
       case OpKind::Core:
       case OpKind::Target:
       case OpKind::Elementwise:
+      case OpKind::Composite:
         return emitCompute(node);
       case OpKind::Storage:
-      case OpKind::Composite:
         break;
     }
     return Error{.code = Code::Internal,
-                 .message = fmt::format("{} is no core operator; lowering must remove it", node.def().name),
+                 .message = fmt::format("{} is no operator that computes", node.def().name),
                  .where = fmt::format("node {}", quoted(node.name()))};
   }
 
@@ -93,6 +93,11 @@ private:
     Instr instr{.attrs = node.attrs(), .predicate = region(node.predicate()), .origin = node.name()};
     std::vector<RegionId>& results = regions_[&node];
     for (int i = 0; i < node.resultCount(); ++i) {
+      if (mayBeAbsent(node.def(), static_cast<size_t>(i)) && node.useCount(i) == 0) {
+        results.push_back(kNoRegion);
+        instr.operands.push_back({kNoRegion, Access::Out});
+        continue;
+      }
       const std::string name = i == 0 ? node.name() : fmt::format("{}.{}", node.name(), node.def().out[i].name);
       results.push_back(program_.add({.name = unique(name), .type = node.type(i), .source = Allocated{}}));
       instr.operands.push_back({results.back(), Access::Out});

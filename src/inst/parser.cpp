@@ -180,7 +180,8 @@ private:
     do {
       Operand operand;
       AGLOW_TRY(operand.access, access());
-      const bool absent = !list.empty() && operand.access == Access::In && lexer_.accept("_");
+      const bool optional = !list.empty() && (operand.access == Access::In || operand.access == Access::Out);
+      const bool absent = optional && lexer_.accept("_");
       if (!absent) {
         AGLOW_TRY(operand.region, region());
       }

@@ -71,7 +71,9 @@ void printBody(std::string& out, const Program& program, const Instr& fused) {
   out += " {\n";
   for (const Instr& instr : fused.body) {
     for (const Operand& operand : instr.operands) {
-      if (operand.access != Access::Out || program[operand.region].as<Local>() == nullptr) continue;
+      if (operand.access != Access::Out || operand.region == kNoRegion ||
+          program[operand.region].as<Local>() == nullptr)
+        continue;
       fmt::format_to(std::back_inserter(out), "    {} = local {}\n", regionName(program, operand.region),
                      program[operand.region].type.text());
     }

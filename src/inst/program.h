@@ -141,6 +141,9 @@ public:
   int64_t declaredBytes() const;
 };
 
+// Whether a result that nobody reads has no region: of composites that a backend keeps, all but the first.
+inline bool mayBeAbsent(const OpDef& op, size_t result) { return op.kind == OpKind::Composite && result > 0; }
+
 // Whether a result may be written over one of the inputs. Of a Compute instruction the first result may, if the record
 // says so and the types are equal: over any input for elementwise operators, over the first such for others. For a
 // fused instruction see mayOverwriteInBody.

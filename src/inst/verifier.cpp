@@ -216,9 +216,12 @@ private:
     const auto results = static_cast<size_t>(op.out.size());
     if (instr.operands.size() < results)
       return bad(fmt::format("{} has {} results, found {} operands", op.name, results, instr.operands.size()));
-    for (const Operand& operand : instr.results())
-      if (operand.region == kNoRegion || (operand.access != Access::Out && operand.access != Access::InOut))
+    for (size_t i = 0; i < results; ++i) {
+      const Operand& operand = instr.operands[i];
+      if ((operand.region == kNoRegion && !mayBeAbsent(op, i)) ||
+          (operand.access != Access::Out && operand.access != Access::InOut))
         return bad("a result is @out or @inout");
+    }
     std::vector<const Type*> types;
     for (const Operand& operand : instr.inputs()) {
       if (operand.access != Access::In) return bad("operands behind the results are @in, then @scratch");
@@ -226,9 +229,11 @@ private:
     }
     Result<std::vector<Type>> inferred = inferTypes(instr.attrs, types);
     if (!inferred.ok()) return bad(inferred.error().message);
-    for (size_t i = 0; i < results; ++i)
+    for (size_t i = 0; i < results; ++i) {
+      if (instr.operands[i].region == kNoRegion) continue;
       if (const Type& type = at(instr.operands[i].region).type; type != (*inferred)[i])
         return bad(fmt::format("result {} is {}, expected {}", i, type.text(), (*inferred)[i].text()));
+    }
     return checkOverlap(instr);
   }
 
@@ -302,7 +307,7 @@ private:
   Status checkOverlap(const Instr& instr) const {
     const std::span<const Operand> operands = instr.operands;
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (!writes(operands[i].access)) continue;
+      if (!writes(operands[i].access) || operands[i].region == kNoRegion) continue;
       bool inPlace = false;
       for (size_t j = 0; j < operands.size(); ++j) {
         if (i == j || operands[j].region == kNoRegion) continue;

@@ -97,7 +97,7 @@ bool Buffers::Touches::any(int64_t begin, int64_t end, int32_t from, int32_t to)
 bool Buffers::overwritable(const Instr& instr, size_t result, const Extent& bytes) const {
   const std::span<const Operand> results = instr.results(), inputs = instr.inputs();
   for (size_t i = 0; i < results.size(); ++i)
-    if (i != result && extent(results[i].region).overlaps(bytes)) return false;
+    if (i != result && results[i].region != kNoRegion && extent(results[i].region).overlaps(bytes)) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].region == kNoRegion || !extent(inputs[i].region).overlaps(bytes)) continue;
     if (extent(inputs[i].region) != bytes || !mayOverwrite(program_, instr, i, result)) return false;
@@ -109,7 +109,7 @@ size_t Buffers::resultIn(const Instr& instr, const Extent& bytes) const {
   if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return kNoResult;
   const std::span<const Operand> results = instr.results();
   for (size_t i = 0; i < results.size(); ++i)
-    if (extent(results[i].region) == bytes) return i;
+    if (results[i].region != kNoRegion && extent(results[i].region) == bytes) return i;
   return kNoResult;
 }
 
@@ -180,7 +180,8 @@ void Buffers::tidy(Instr& instr) {
   if (instr.kind != Instr::Kind::Compute) return;
   for (size_t i = 0; i < instr.results().size(); ++i)
     for (const Operand& input : instr.inputs())
-      if (input.region == instr.operands[i].region) instr.operands[i].access = Access::InOut;
+      if (input.region != kNoRegion && input.region == instr.operands[i].region)
+        instr.operands[i].access = Access::InOut;
 }
 
 bool Buffers::commit() {

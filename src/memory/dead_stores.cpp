@@ -30,7 +30,7 @@ Result<bool> removeDeadStores(Program& program) {
     const Instr& instr = program.instrs[i];
     if (instr.isMarker()) continue;
     dead[i] = std::none_of(instr.operands.begin(), instr.operands.end(), [&](const Operand& operand) {
-      return (operand.access == Access::Out || operand.access == Access::InOut) &&
+      return (operand.access == Access::Out || operand.access == Access::InOut) && operand.region != kNoRegion &&
              needed[static_cast<size_t>(extent(operand.region).root)];
     });
     // An asynchronous copy is one write, at its start, and both of its instructions stay or go together.
@@ -39,7 +39,8 @@ Result<bool> removeDeadStores(Program& program) {
     if (instr.kind == Instr::Kind::CopyWait) awaited.insert(instr.token);
     // A write to all of a region ends the need for what it held; under a predicate it may be left out.
     for (const Operand& operand : instr.operands)
-      if (operand.access == Access::Out && instr.predicate == kNoRegion && instr.kind != Instr::Kind::CopyWait) {
+      if (operand.access == Access::Out && operand.region != kNoRegion && instr.predicate == kNoRegion &&
+          instr.kind != Instr::Kind::CopyWait) {
         const Extent& bytes = extent(operand.region);
         if (bytes.end - bytes.begin == program[bytes.root].type.bytes())
           needed[static_cast<size_t>(bytes.root)] = false;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "graph/builder.h"
+#include "inst/text.h"
+#include "inst/verifier.h"
 
 namespace aglow {
 namespace {
@@ -92,14 +94,21 @@ TEST(Irgen, SharesOneSpaceOfNames) {
   EXPECT_THAT(names(*program), ElementsAre("alloc x.1", "Neg x.1 x", "copy y x.1", "dealloc x.1"));
 }
 
-TEST(Irgen, RefusesCompositesByName) {
+TEST(Irgen, LeavesOutResultsOfKeptCompositesThatNobodyReads) {
   Module module;
   Builder b(*module.addFunction("main"));
-  b.output("y", b.named("s").softmax(b.input("x", kRow)));
+  const auto f32 = [](Shape shape) { return Type(ElemKind::Float32, std::move(shape)); };
+  const Value x = b.input("x", f32({3, 1, 2})), w = b.input("w", f32({1, 16, 2})), r = b.input("r", f32({1, 16, 4}));
+  Node* lstm = b.named("l").lstm(x, w, r, {}, {}, {}, {}, {}, {});
+  b.output("c", lstm->result(2));
   const auto program = generate(b.function());
-  ASSERT_FALSE(program.ok());
-  EXPECT_EQ(program.error().code, Code::Internal);
-  EXPECT_THAT(program.error().text(), ::testing::HasSubstr("Softmax"));
+  ASSERT_TRUE(program.ok());
+  EXPECT_TRUE(verify(*program).ok());
+  const std::string text = print(*program);
+  EXPECT_THAT(text, ::testing::HasSubstr("LSTM @out %l, @out _, @out %l.y_c, @in %x, @in %w, @in %r, @in _"));
+  const auto again = parseProgram(text);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_TRUE(*again == *program);
 }
 
 TEST(Irgen, NamesTheFurtherResults) {

@@ -117,7 +117,13 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 
 Decision CpuBackend::supports(const Node& node) const {
   if (node.def().kind != OpKind::Composite) return Decision::yes();
-  return Decision::no(fmt::format("{} is composed of others", node.def().name));
+  std::vector<const Type*> in, out;
+  for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
+  for (int i = 0; i < node.resultCount(); ++i) {
+    const bool absent = mayBeAbsent(node.def(), static_cast<size_t>(i)) && node.useCount(i) == 0;
+    out.push_back(absent ? nullptr : &node.type(i));
+  }
+  return cpu::servesKernel({node.attrs(), in, out}, target_.shape());
 }
 
 std::optional<VectorLayout> CpuBackend::vectorLayout() const { return VectorLayout{.lanes = target_.shape().lanes}; }

@@ -2,11 +2,26 @@
 
 namespace aglow::cpu {
 
-const KernelRow* findKernel(const Problem& problem, const Machine& machine) {
-  for (const std::span<const KernelRow> rows : {gemmRows(), convRows(), genericRows()})
+namespace {
+
+const KernelRow* find(const Problem& problem, const Machine& machine, Decision& decision) {
+  for (const std::span<const KernelRow> rows : {gemmRows(), convRows(), recurrentRows(), genericRows()})
     for (const KernelRow& row : rows)
-      if (row.op == opOf(problem.attrs.op()) && row.applies(problem, machine)) return &row;
+      if (row.op == opOf(problem.attrs.op()) && (decision = row.applies(problem, machine))) return &row;
   return nullptr;
+}
+
+}  // namespace
+
+const KernelRow* findKernel(const Problem& problem, const Machine& machine) {
+  Decision decision = Decision::yes();
+  return find(problem, machine, decision);
+}
+
+Decision servesKernel(const Problem& problem, const Machine& machine) {
+  Decision decision = Decision::no("no kernel computes it whole");
+  find(problem, machine, decision);
+  return decision;
 }
 
 KernelPlan planKernel(const Problem& problem, const Machine& machine) {

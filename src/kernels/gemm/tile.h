@@ -3,12 +3,9 @@
 // For kernels only.
 #pragma once
 
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/vectors.h"
 #include "kernels/gemm/tile_desc.h"
-
-#define AGLOW_INLINE __attribute__((always_inline)) inline
-#define AGLOW_UNROLL _Pragma("clang loop unroll(full)")
-#define AGLOW_ROLLED _Pragma("clang loop unroll(disable)")
 
 namespace aglow::cpu {
 

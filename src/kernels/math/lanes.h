@@ -3,8 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/abi.h"
-
-#define AGLOW_INLINE [[gnu::always_inline]] inline
+#include "kernels/cpu/loops.h"
 
 namespace aglow::cpu {
 

@@ -1,0 +1,206 @@
+// Composites that the CPU backend keeps whole, against their lowered form in the interpreter: random sizes and
+// attributes, vectors of all widths, one thread and two.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "backends/cpu/cpu.h"
+#include "compile/evaluate.h"
+#include "evaluate.h"
+#include "inst/irgen.h"
+#include "memory/plan.h"
+
+namespace aglow {
+
+namespace {
+
+using testing_support::randomTensor;
+
+struct Config {
+  const char* name;
+  codegen::TargetOptions target;
+};
+
+std::vector<Config> configs() {
+  return {{.name = "native", .target = {}},
+          {.name = "avx2", .target = {.cpu = "x86-64-v3", .optLevel = 1}},
+          {.name = "sse2", .target = {.cpu = "x86-64", .optLevel = 0}}};
+}
+
+// A function of composites with bound inputs, all of whose results are outputs.
+class Subject {
+public:
+  explicit Subject(uint64_t seed) : rng(seed), b(*module_.addFunction("f")) {}
+
+  Value input(const Type& type) {
+    const std::string name = "in" + std::to_string(bindings_.size());
+    return bind(name, randomTensor(rng, type), 0.25);
+  }
+  Value input(Shape shape) { return input(Type(ElemKind::Float32, std::move(shape))); }
+  Value optional(Shape shape) { return rng.flip() ? input(std::move(shape)) : Value{}; }
+  Value input(const Tensor& value) { return bind("in" + std::to_string(bindings_.size()), value, 1); }
+  // Some results, the first one included, are read.
+  void output(Node* node) {
+    nodes_.push_back(node);
+    for (int i = 0; i < node->resultCount(); ++i)
+      if (i == 0 || rng.flip()) outputResult(node, i);
+  }
+  void outputResult(Node* node, int i) { b.output("out" + std::to_string(outputs_++), node->result(i)); }
+
+  void check(double tolerance = 2e-5) {
+    const auto expected = evaluateFunction(b.function(), bindings_);
+    ASSERT_TRUE(expected.ok()) << expected.error().text();
+    for (const Config& config : configs()) {
+      SCOPED_TRACE(config.name);
+      std::vector<Tensor> alone, shared;
+      run(config, 1, alone);
+      run(config, 2, shared);
+      ASSERT_EQ(alone.size(), expected->size());
+      ASSERT_EQ(shared.size(), expected->size());
+      for (size_t i = 0; i < alone.size(); ++i) {
+        compare((*expected)[i], alone[i], tolerance);
+        EXPECT_EQ(std::memcmp(alone[i].data(), shared[i].data(), static_cast<size_t>(alone[i].bytes())), 0)
+            << "two threads give other bits";
+      }
+    }
+  }
+
+  Rng rng;
+
+private:
+  Value bind(const std::string& name, const Tensor& value, double scale) {
+    std::vector<double> values = value.doubles();
+    for (double& v : values) v *= value.type().kind() == ElemKind::Float32 ? scale : 1;
+    bindings_[name] = Tensor::fromDoubles(value.type(), values);
+    return b.input(name, value.type());
+  }
+
+  void run(const Config& config, int threads, std::vector<Tensor>& results) {
+    const auto backend = CpuBackend::create(config.target);
+    ASSERT_TRUE(backend.ok()) << backend.error().text();
+    for (const Node* node : nodes_) {
+      const Decision kept = (*backend)->supports(*node);
+      ASSERT_TRUE(static_cast<bool>(kept)) << kept.reason();
+    }
+    auto program = generate(b.function());
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    addScratch(*program, **backend);
+    const Status planned = planMemory(*program);
+    ASSERT_TRUE(planned.ok()) << planned.error().text();
+    auto executable = (*backend)->compile(*std::move(program), {.threads = threads});
+    ASSERT_TRUE(executable.ok()) << executable.error().text();
+    auto bound = bindByName((*executable)->inputs(), {bindings_.begin(), bindings_.end()});
+    ASSERT_TRUE(bound.ok()) << bound.error().text();
+    auto got = (*executable)->run(*bound);
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    results = *std::move(got);
+  }
+
+  static void compare(const Tensor& want, const Tensor& got, double tolerance) {
+    ASSERT_EQ(want.type(), got.type());
+    const std::vector<double> x = want.doubles(), y = got.doubles();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i]) ? std::isnan(y[i]) : std::abs(x[i] - y[i]) <= tolerance || x[i] == y[i]) continue;
+      FAIL() << "element " << i << " of " << want.type().text() << " is " << y[i] << " instead of " << x[i];
+    }
+  }
+
+  Module module_;
+  Bindings bindings_;
+  std::vector<const Node*> nodes_;
+  int outputs_ = 0;
+
+public:
+  Builder b;
+};
+
+struct Layer {
+  std::string direction, activations;
+  int64_t steps, batch, width, hidden, directions;
+  Value x, w, r, bias, lengths, h;
+  double clip = 0;
+};
+
+// The operands that all recurrent layers share. `functions` of a direction are drawn from all of them now and then.
+Layer randomLayer(Subject& s, int64_t gates, int functions) {
+  Rng& rng = s.rng;
+  Layer n;
+  n.direction = rng.pick<std::string>({"forward", "reverse", "bidirectional"});
+  n.directions = n.direction == "bidirectional" ? 2 : 1;
+  n.steps = rng.between(1, 5);
+  n.batch = rng.between(1, 8);
+  n.width = rng.between(1, 40);
+  n.hidden = rng.between(1, 40);
+  if (rng.flip()) n.clip = 0.5;
+  if (rng.flip()) {
+    for (int i = 0; i < functions * static_cast<int>(n.directions); ++i)
+      n.activations += (i == 0 ? "" : ",") +
+                       rng.pick<std::string>({"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu",
+                                              "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"});
+  }
+  n.x = s.input({n.steps, n.batch, n.width});
+  n.w = s.input({n.directions, gates * n.hidden, n.width});
+  n.r = s.input({n.directions, gates * n.hidden, n.hidden});
+  n.bias = s.optional({n.directions, 2 * gates * n.hidden});
+  if (rng.flip()) {
+    std::vector<double> lengths(static_cast<size_t>(n.batch));
+    for (double& length : lengths) length = static_cast<double>(rng.between(0, n.steps));
+    const Type type(rng.flip() ? ElemKind::Int32 : ElemKind::Int64, Shape{n.batch});
+    n.lengths = s.input(Tensor::fromDoubles(type, lengths));
+  }
+  n.h = s.optional({n.directions, n.batch, n.hidden});
+  return n;
+}
+
+constexpr int kUses = 6;
+
+TEST(CpuWhole, Lstm) {
+  Subject s(1);
+  for (int i = 0; i < kUses; ++i) {
+    const Layer n = randomLayer(s, 4, 3);
+    const Value c = s.optional({n.directions, n.batch, n.hidden}), p = s.optional({n.directions, 3 * n.hidden});
+    s.output(s.b.lstm(
+        n.x, n.w, n.r, n.bias, n.lengths, n.h, c, p,
+        {.direction = n.direction, .activations = n.activations, .clip = n.clip, .inputForget = s.rng.flip()}));
+  }
+  s.check();
+}
+
+TEST(CpuWhole, Gru) {
+  Subject s(2);
+  for (int i = 0; i < kUses; ++i) {
+    const Layer n = randomLayer(s, 3, 2);
+    s.output(s.b.gru(
+        n.x, n.w, n.r, n.bias, n.lengths, n.h,
+        {.direction = n.direction, .activations = n.activations, .clip = n.clip, .linearBeforeReset = s.rng.flip()}));
+  }
+  s.check();
+}
+
+TEST(CpuWhole, Rnn) {
+  Subject s(3);
+  for (int i = 0; i < kUses; ++i) {
+    const Layer n = randomLayer(s, 1, 1);
+    s.output(s.b.rnn(n.x, n.w, n.r, n.bias, n.lengths, n.h,
+                     {.direction = n.direction, .activations = n.activations, .clip = n.clip}));
+  }
+  s.check();
+}
+
+TEST(CpuWhole, SaysWhyNot) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const auto f64 = [](Shape shape) { return Type(ElemKind::Float64, std::move(shape)); };
+  Node* rnn =
+      b.rnn(b.input("x", f64({2, 1, 3})), b.input("w", f64({1, 4, 3})), b.input("r", f64({1, 4, 4})), {}, {}, {}, {});
+  const Value softmax = b.softmax(b.input("s", f64({2, 2})));
+  const auto backend = CpuBackend::create({});
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ((*backend)->supports(*rnn).reason(), "only f32");
+  EXPECT_EQ((*backend)->supports(*softmax.node).reason(), "no kernel computes it whole");
+}
+
+}  // namespace
+
+}  // namespace aglow
