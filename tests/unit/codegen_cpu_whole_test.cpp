@@ -155,7 +155,7 @@ Layer randomLayer(Subject& s, int64_t gates, int functions, bool large) {
   return n;
 }
 
-constexpr int kUses = 4;
+constexpr int kUses = 3;
 
 TEST(CpuWhole, Lstm) {
   Subject s(1);
