@@ -66,8 +66,7 @@ TEST_P(CpuOperator, AgreesWithTheInterpreter) {
     if (!expected.ok()) continue;  // an index outside of its axis, for both
     ASSERT_EQ(results->size(), expected->size());
     for (size_t i = 0; i < results->size(); ++i)
-      EXPECT_TRUE(testing_support::sameValues((*expected)[i], (*results)[i]))
-          << (*executable)->outputs()[i].name;
+      EXPECT_TRUE(testing_support::sameValues((*expected)[i], (*results)[i])) << (*executable)->outputs()[i].name;
   }
 }
 

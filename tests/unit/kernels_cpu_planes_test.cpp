@@ -14,10 +14,10 @@ AnyKernel findKernel(const std::string& name) {
 #define KERNEL(NAME) \
   if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
 #define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
-#define ROWS(NAME)                                                                                            \
-  WIDTHS(NAME##_r1)                                                                                           \
-  WIDTHS(NAME##_r2) WIDTHS(NAME##_r3) WIDTHS(NAME##_r4) WIDTHS(NAME##_r5) WIDTHS(NAME##_r6) WIDTHS(NAME##_r7) \
-      WIDTHS(NAME##_r8)
+#define ROWS(NAME)  \
+  WIDTHS(NAME##_r1) \
+  WIDTHS(NAME##_r2) \
+  WIDTHS(NAME##_r3) WIDTHS(NAME##_r4) WIDTHS(NAME##_r5) WIDTHS(NAME##_r6) WIDTHS(NAME##_r7) WIDTHS(NAME##_r8)
   ROWS(depthwise) ROWS(max_planes) ROWS(mean_planes) return nullptr;
 }
 

@@ -16,8 +16,8 @@ extern "C" {
   int32_t aglow_tiles_r##R##_w16(const aglow::cpu::TileDesc*, void* const*, int64_t, int64_t, \
                                  aglow::cpu::Epilogue<16>*);
 TILES(1)
-TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13)
-    TILES(14)
+TILES(2)
+TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
 }
 
 namespace aglow::cpu {
@@ -28,9 +28,10 @@ AnyKernel findKernel(const std::string& name) {
   if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
 #define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
   WIDTHS(tiles_r1)
-  WIDTHS(tiles_r2) WIDTHS(tiles_r3) WIDTHS(tiles_r4) WIDTHS(tiles_r5) WIDTHS(tiles_r6) WIDTHS(tiles_r7) WIDTHS(tiles_r8)
-      WIDTHS(tiles_r9) WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14)
-          WIDTHS(winograd2_r6) WIDTHS(winograd2_r14) WIDTHS(winograd4_r6) WIDTHS(winograd4_r14) WIDTHS(winograd2_input)
+  WIDTHS(tiles_r2)
+  WIDTHS(tiles_r3) WIDTHS(tiles_r4) WIDTHS(tiles_r5) WIDTHS(tiles_r6) WIDTHS(tiles_r7) WIDTHS(tiles_r8) WIDTHS(tiles_r9)
+      WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14) WIDTHS(winograd2_r6)
+          WIDTHS(winograd2_r14) WIDTHS(winograd4_r6) WIDTHS(winograd4_r14) WIDTHS(winograd2_input)
               WIDTHS(winograd2_output) WIDTHS(winograd4_input) WIDTHS(winograd4_output) return nullptr;
 }
 

@@ -11,8 +11,8 @@
 
 #include "import/onnx/external_data.h"
 #include "import/wire.h"
-#include "support/quote.h"
 #include "support/file.h"
+#include "support/quote.h"
 #include "support/sizes.h"
 
 namespace aglow::onnx {

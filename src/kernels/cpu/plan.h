@@ -1,5 +1,5 @@
-// How an instruction is done by kernels of the CPU library: rows of a table, each with a condition and a plan. The first
-// row that applies wins, so faster and narrower ones stand before general ones.
+// How an instruction is done by kernels of the CPU library: rows of a table, each with a condition and a plan. The
+// first row that applies wins, so faster and narrower ones stand before general ones.
 #pragma once
 
 #include <cstddef>

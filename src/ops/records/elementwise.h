@@ -86,7 +86,8 @@ inline constexpr OpDef kElementwise[] = {
     unary("Asinh", "Inverse hyperbolic sine.", kinds::floats,
           select(x < 0, -1, 1) * select(1e8 < abs(x), log(abs(x)) + 0.69314718055994530942,
                                         log1p(abs(x) + x * x / (1 + sqrt(x * x + 1))))),
-    drawnFrom(1, 9, unary("Acosh", "Inverse hyperbolic cosine.", kinds::floats, log1p((x - 1) + sqrt(x - 1) * sqrt(x + 1)))),
+    drawnFrom(1, 9,
+              unary("Acosh", "Inverse hyperbolic cosine.", kinds::floats, log1p((x - 1) + sqrt(x - 1) * sqrt(x + 1)))),
     drawnFrom(-0.9, 0.9, unary("Atanh", "Inverse hyperbolic tangent.", kinds::floats, 0.5 * log1p(2 * x / (1 - x)))),
     unary("Erf", "Gauss error function.", kinds::floats, erf(x)),
 
