@@ -128,6 +128,12 @@ void matrixLayer(benchmark::State& state, int64_t m, int64_t k, int64_t n) {
            [&](Builder& builder, Value a) { return builder.packedMatMul(a, builder.constant(b), {.n = n}); });
 }
 
+// Both operands are computed: [heads, m, k] by [heads, k, m].
+void headsLayer(benchmark::State& state, int64_t heads, int64_t m, int64_t k) {
+  runLayer(state, {heads, m, k}, 2. * static_cast<double>(heads * m * m * k),
+           [&](Builder& b, Value x) { return b.matMul(x, b.reshaped(x, {heads, k, m})); });
+}
+
 constexpr Layer kConvolutions[] = {
     {"resnet50", 3, 64, 224, 7, 2},    {"resnet50", 64, 64, 56, 1, 1},    {"resnet50", 64, 64, 56, 3, 1},
     {"resnet50", 64, 256, 56, 1, 1},   {"resnet50", 256, 64, 56, 1, 1},   {"resnet50", 128, 128, 56, 3, 2},
@@ -161,6 +167,8 @@ const int kRegistered = [] {
         [l](benchmark::State& state) { depthwiseLayer(state, l); });
   for (const auto& [m, k, n] : kMatrices)
     add(fmt::format("matrix/{}x{}x{}", m, k, n), [=](benchmark::State& state) { matrixLayer(state, m, k, n); });
+  add("heads/12x128x64", [](benchmark::State& state) { headsLayer(state, 12, 128, 64); });
+  add("heads/12x197x64", [](benchmark::State& state) { headsLayer(state, 12, 197, 64); });
   return 0;
 }();
 

@@ -95,6 +95,16 @@ TEST(CpuTiles, Products) {
   }
 }
 
+TEST(CpuTiles, Emptiness) {
+  Rng rng(1);
+  Attrs attrs = attrsOf("PackedMatMul");
+  attrs.set("n", int64_t{20});
+  for (const int64_t m : {0, 2, 20})
+    checkRow<8>(attrs, {randomTensor(rng, {m, 0}), Tensor(Type(ElemKind::Float32, {2, 0, 16}))}, gemmRows(), findKernel,
+                {.lanes = 8});
+  checkRow<8>(attrs, {randomTensor(rng, {0, 5}), randomTensor(rng, {2, 5, 16})}, gemmRows(), findKernel, {.lanes = 8});
+}
+
 }  // namespace
 }  // namespace aglow::cpu
 

@@ -23,7 +23,7 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
   d.images[2] = s.images;
   d.xImage[2] = ceilDiv(s.channels, column) * plane;
   d.channels = channels;
-  d.block = s.planar ? s.channels : lanes;
+  d.block = s.planar ? std::max<int64_t>(s.channels, 1) : lanes;
   d.xBlock = plane;
   d.xRow = s.width * column;
   d.xColumn = column;

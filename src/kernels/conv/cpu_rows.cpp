@@ -10,11 +10,16 @@ namespace {
 
 Decision lanesFit(const Problem& problem, const Machine& machine) {
   const Type& y = problem.outType();
-  if (y.elements() == 0 || problem.inType(0).elements() == 0) return Decision::no("nothing to compute");
   if (y.dim(4) != machine.lanes)
     return Decision::no(fmt::format("blocks of {} channels, not {}", y.dim(4), machine.lanes));
   return Decision::yes();
 }
+
+Decision isEmpty(const Problem& problem, const Machine&) {
+  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
+}
+
+KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
 
 // All that types and attributes say; the window's kernel is given, because filters differ. A pool has one more axis,
 // the lanes of a block.
@@ -69,6 +74,7 @@ KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
 Decision poolsPlanes(const Problem& problem, const Machine& machine) {
   if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
   if (problem.inType(0).rank() != 5) return Decision::no("channels are not blocked");
+  if (problem.outType().elements() == 0) return Decision::no("nothing to compute");
   const Result<Window> window = windowOf(problem.attrs, problem.attrs.ints("kernel"));
   if (!window.ok() || window->kernel[2] != 1 || window->strides[2] != 1 || window->before[2] != 0 ||
       window->after[2] != 0 || problem.inType(0).dim(4) != problem.outType().dim(4))
@@ -86,9 +92,10 @@ KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::BlockedConv, "tiles", lanesFit, planBlocked},      {Op::WinogradConv, "winograd", lanesFit, planWinograd},
-    {Op::DepthwiseConv, "planes", lanesFit, planDepthwise}, {Op::MaxPool, "planes", poolsPlanes, planMaxPool},
-    {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
+    {Op::BlockedConv, "nothing", isEmpty, planNothing},     {Op::WinogradConv, "nothing", isEmpty, planNothing},
+    {Op::DepthwiseConv, "nothing", isEmpty, planNothing},   {Op::BlockedConv, "tiles", lanesFit, planBlocked},
+    {Op::WinogradConv, "winograd", lanesFit, planWinograd}, {Op::DepthwiseConv, "planes", lanesFit, planDepthwise},
+    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},      {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
 };
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int64_t kBytes = sizeof(float);
 
-Decision vectorsServe(const Problem& problem) {
-  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
-  if (problem.outType().elements() == 0 || problem.inType(0).elements() == 0) return Decision::no("nothing to compute");
-  return Decision::yes();
+Decision isEmpty(const Problem& problem, const Machine&) {
+  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
 }
+
+KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
 
 struct Sizes {
   int64_t batches, m, k, n;
@@ -40,7 +40,6 @@ void sayResult(KernelPlan& plan, const Sizes& s) {
 }
 
 Decision packedFits(const Problem& problem, const Machine& machine) {
-  if (Decision no = vectorsServe(problem); !no) return no;
   const int64_t panel = problem.inType(1).dim(2);
   if (panel != 2 * machine.lanes)
     return Decision::no(fmt::format("panels of {} columns, not {}", panel, 2 * machine.lanes));
@@ -125,7 +124,8 @@ std::vector<BatchAxis> batchAxes(const Problem& problem) {
 }
 
 Decision tilesMultiply(const Problem& problem, const Machine&) {
-  if (Decision no = vectorsServe(problem); !no) return no;
+  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
+  if (problem.outType().elements() == 0 || problem.inType(0).elements() == 0) return Decision::no("nothing to compute");
   if (problem.inType(0).rank() < 2 || problem.inType(1).rank() < 2) return Decision::no("an operand is a vector");
   if (batchAxes(problem).size() > 3) return Decision::no("leading axes broadcast in too many ways");
   return Decision::yes();
@@ -176,6 +176,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
+    {Op::PackedMatMul, "nothing", isEmpty, planNothing},
     {Op::PackedMatMul, "matvec", fewRows, planMatVec},
     {Op::PackedMatMul, "tiles", packedFits, planPacked},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},

@@ -126,7 +126,8 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
                   tiles = (tileGroup + 1) * allTiles / d.tileGroups - tile0;
     const int64_t panel0 = panelGroup * d.panels / d.panelGroups,
                   panels = (panelGroup + 1) * d.panels / d.panelGroups - panel0;
-    for (int64_t block = 0; block < blocks; block += d.passBlocks) {
+    // Sums over nothing need a pass too.
+    for (int64_t block = 0; block == 0 || block < blocks; block += d.passBlocks) {
       for (int64_t i = 0; i < tiles * panels; ++i) {
         const int64_t t = i % tiles, panel = panel0 + i / tiles;
         const int64_t row = (tile0 + t) / d.tiles, inRow = (tile0 + t) % d.tiles;

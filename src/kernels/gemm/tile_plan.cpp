@@ -75,7 +75,7 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   const bool weightsFit = weightBytes <= machine.l2 / 2;
 
   const int64_t passes = passesOf(d, panelBytes, machine);
-  d.passBlocks = ceilDiv(blocksOf(d), passes);
+  d.passBlocks = std::max<int64_t>(ceilDiv(blocksOf(d), passes), 1);
 
   // What a group of tiles reads stays in the second-level cache for all its panels.
   const int64_t inputBytes = d.panels / d.panelsPerGroup * d.channels * d.height * d.width * kBytes;
