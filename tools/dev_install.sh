@@ -37,6 +37,8 @@ python3-venv        | Python environment of the tests
 qemu-user           | runs code for other processors
 gcc-aarch64-linux-gnu | links it
 libc6-dev-arm64-cross | links it
+gdb                 | tests debug information
+binutils            | tests what objects hold
 '
 
 installed() { [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ?i* ]]; }

@@ -23,7 +23,7 @@ struct EmitOptions {
   std::vector<std::string> emit;
   std::vector<int64_t> batches;
   std::string outputDir, name, prefix, weights = "bin";
-  bool threads = false;
+  bool threads = false, debug = false;
 
   bool toFolder() const { return !outputDir.empty() && outputDir != "-"; }
   // Of files and functions.
@@ -197,7 +197,8 @@ Diagnosed<Unit> execute(EmitOptions emit) {
                        .emit = {},
                        .folder = emit.toFolder() ? emit.outputDir : "",
                        .threads = emit.threads,
-                       .weightsInC = emit.weights == "c"};
+                       .weightsInC = emit.weights == "c",
+                       .debug = emit.debug};
   for (const std::string& what : emit.emit)
     if (isOneOf(what, kCodeEmits)) bundle.emit.insert(what);
   if (!bundle.emit.empty()) emit.model.backend = "cpu";
@@ -259,6 +260,7 @@ void addCompile(CLI::App& app, Action& chosen) {
       ->check(CLI::PositiveNumber)
       ->type_name("N,…");
   command->add_flag("--threads", options->threads, "Also write NAME_parallel(), which takes the host's parallel_for");
+  command->add_flag("-g", options->debug, "Debug information, with the instructions (NAME.ir) as the source");
   command->footer(
       "Examples:\n  aglow compile model.onnx -o out --emit bundle\n"
       "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu cortex-a76\n"

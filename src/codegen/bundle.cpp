@@ -7,6 +7,7 @@
 #include <map>
 
 #include "codegen/c_names.h"
+#include "inst/text.h"
 #include "support/quote.h"
 
 namespace aglow::codegen {
@@ -90,6 +91,9 @@ Status Bundle::add(const std::string& entry, Program program, const Interface& i
   MemoryMap memory(program, constants);
   entries.push_back({.name = entry, .program = std::move(program), .memory = std::move(memory)});
   Placer(entries.back()).run(interface);
+  Listing& listing = entries.back().listing;
+  listing.file = entry + ".ir";
+  listing.text = print(entries.back().program, nullptr, &listing.lines);
   return {};
 }
 

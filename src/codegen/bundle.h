@@ -12,6 +12,15 @@
 
 namespace aglow::codegen {
 
+// A program's text, as the source that debug information points to.
+struct Listing {
+  std::string file;  // without a folder
+  std::string text;
+  std::vector<int> lines;  // of instructions, from 1
+
+  int programLine() const { return lines.empty() ? 1 : lines.front() - 1; }
+};
+
 // A placeholder as the caller sees it.
 struct BundleTensor {
   std::string name;    // the model's
@@ -29,6 +38,7 @@ struct BundleEntry {
   std::vector<BundleTensor> inputs, outputs;  // in the model's order; what is both stands in both
   std::vector<int64_t> offsets;               // in mutable memory, of memory.placeholders()
   int64_t mutableBytes = 0;
+  Listing listing;
 
   // At least one byte each, so that arrays can be declared.
   int64_t activationBytes() const;
@@ -40,6 +50,7 @@ struct Bundle {
   std::vector<std::string> features;  // that NAME_check looks for
   bool threads = false;               // with a second function per entry, which takes a parallel_for
   bool weightsInC = false;
+  bool debug = false;
   std::vector<BundleEntry> entries;
   ConstantPool constants;
 

@@ -54,7 +54,8 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
                          .cpu = target.cpu(),
                          .features = codegen::checkedFeatures(target),
                          .threads = options.threads,
-                         .weightsInC = options.weightsInC};
+                         .weightsInC = options.weightsInC,
+                         .debug = options.debug};
   for (BundleSource& source : sources)
     AGLOW_OK(bundle.add(source.name, *std::move(source.compilation.program), source.compilation.interface));
 
@@ -86,6 +87,9 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
     AGLOW_OK(writeTextFile(base + ".h", codegen::bundleHeader(bundle)));
     AGLOW_OK(writeWeights(base, bundle));
   }
+  if (options.debug && !options.folder.empty())
+    for (const codegen::BundleEntry& entry : bundle.entries)
+      AGLOW_OK(writeTextFile(options.folder + "/" + entry.listing.file, entry.listing.text));
   return printed;
 }
 

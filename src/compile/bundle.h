@@ -20,6 +20,7 @@ struct BundleOptions {
   std::string folder;  // empty: nothing is written, and only the text of asm and llvm comes back
   bool threads = false;
   bool weightsInC = false;
+  bool debug = false;  // with the instructions of each entry as NAME.ir
 };
 
 // One function of the bundle; all were compiled for the same target by the CPU backend.

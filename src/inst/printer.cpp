@@ -1,6 +1,8 @@
 // Programs as text: the declared regions, then the instructions with the regions they begin.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <iterator>
 
 #include "graph/syntax.h"
@@ -85,7 +87,7 @@ void printBody(std::string& out, const Program& program, const Instr& fused) {
 
 }  // namespace
 
-std::string print(const Program& program, BlobStore* blobs) {
+std::string print(const Program& program, BlobStore* blobs, std::vector<int>* lines) {
   std::string out = "declare {\n";
   ConstantText constants(blobs);
   for (const Region& region : program.regions)
@@ -95,10 +97,14 @@ std::string print(const Program& program, BlobStore* blobs) {
   fmt::format_to(std::back_inserter(out), "}}\nprogram {}", printName("@", program.name));
   if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
   out += " {\n";
+  auto line = std::count(out.begin(), out.end(), '\n') + 1;
   for (const Instr& instr : program.instrs) {
+    if (lines != nullptr) lines->push_back(static_cast<int>(line));
+    const size_t before = out.size();
     printLine(out, program, instr, "  ");
     if (instr.kind == Instr::Kind::Fused) printBody(out, program, instr);
     out += "\n";
+    line += std::count(out.begin() + static_cast<ptrdiff_t>(before), out.end(), '\n');
   }
   return out + "}\n";
 }

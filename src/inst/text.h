@@ -4,14 +4,16 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/blobs.h"
 #include "inst/program.h"
 
 namespace aglow {
 
-// Large constants go into the store; without one they are only named.
-std::string print(const Program& program, BlobStore* blobs = nullptr);
+// Large constants go into the store; without one they are only named. `lines` gets the line of each instruction,
+// from 1.
+std::string print(const Program& program, BlobStore* blobs = nullptr, std::vector<int>* lines = nullptr);
 // One instruction, without its origin and body: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
 std::string print(const Program& program, const Instr& instr);
 

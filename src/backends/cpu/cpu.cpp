@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -144,7 +145,10 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
                  .where = {},
                  .hint = "write it to files with `aglow compile --emit bundle`"};
   MemoryMap memory(program);
-  const codegen::CodeOptions codeOptions{.name = kEntry, .threads = options.threads > 1, .observed = true};
+  const char* perf = std::getenv("AGLOW_PERF");
+  const bool named = perf != nullptr && std::string_view(perf) == "1";
+  const codegen::CodeOptions codeOptions{
+      .name = kEntry, .threads = options.threads > 1, .observed = true, .apart = named};
   const codegen::CodeCache cache(options.cache);
   const std::string source = options.cache.empty() ? "" : codegen::codeSource(program, target_, codeOptions);
   std::optional<std::string> object = cache.find(source);
@@ -153,7 +157,7 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
     object = codegen::generateCode(program, memory, target_, codeOptions);
     cache.keep(source, *object);
   }
-  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry));
+  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry, named));
   const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
   try {
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(program), std::move(memory),

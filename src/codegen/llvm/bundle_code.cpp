@@ -2,7 +2,10 @@
 // the bases of the memory map.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "codegen/llvm/cpu_check.h"
+#include "codegen/llvm/debug_info.h"
 #include "codegen/llvm/library.h"
 #include "codegen/llvm/module.h"
 
@@ -16,9 +19,11 @@ public:
       : module_(module), bundle_(bundle), target_(target), library_(module, target), b(module.getContext()) {}
 
   void run() {
+    if (bundle_.debug) debug_.emplace(module_, bundle_.entries.front().listing.file, target_);
     for (const BundleEntry& entry : bundle_.entries) emitEntry(entry);
     emitCheck();
     emitInfo();
+    if (debug_) debug_->finish();
     library_.link();
     setBaseAttributes(*module_.getFunction("aglow_hash_lines"), target_);
   }
@@ -61,10 +66,13 @@ private:
   }
 
   void emitEntry(const BundleEntry& entry) {
-    llvm::Function* program = emitProgram(module_, library_, entry.program, entry.memory, target_,
-                                          {.name = entry.name + ".program", .threads = bundle_.threads});
+    llvm::Function* program =
+        emitProgram(module_, library_, entry.program, entry.memory, target_,
+                    {.name = entry.name + ".program", .threads = bundle_.threads, .apart = bundle_.debug},
+                    debug_ ? &*debug_ : nullptr, &entry.listing);
     program->setLinkage(llvm::Function::InternalLinkage);
-    program->addFnAttr(llvm::Attribute::AlwaysInline);
+    // A debugger shows it as a frame of its own.
+    program->addFnAttr(bundle_.debug ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
 
     llvm::Function* whole = exported(entry.name + (bundle_.threads ? "_parallel" : ""), bundle_.threads ? 4 : 3);
     llvm::Value *constants = whole->getArg(0), *memory = whole->getArg(1), *activations = whole->getArg(2);
@@ -179,6 +187,7 @@ private:
   const Target& target_;
   Library library_;
   llvm::IRBuilder<> b;
+  std::optional<DebugInfo> debug_;
   llvm::GlobalVariable* noThreads_ = nullptr;
   llvm::Function* check_ = nullptr;
   std::vector<EntryFunctions> functions_;

@@ -17,6 +17,7 @@ struct CodeOptions {
   std::string name = "model";  // of the function, behind which its parts are named
   bool threads = false;        // steps go through RunTime::parallelFor
   bool observed = false;       // RunTime::observe is told of each instruction
+  bool apart = false;          // each instruction keeps a function of its own, named after its node
 };
 
 // The file defines `int32_t NAME(std::byte* const* bases, const RunTime*)`: one address per base of the memory map. It

@@ -14,8 +14,9 @@ class JitCode {
 public:
   using Entry = int32_t(std::byte* const* bases, const RunTime* runTime);
 
-  // An object file made by emitObject for this machine, whose function `name` is the entry.
-  static Result<JitCode> load(const std::string& object, const std::string& name);
+  // An object file for this machine, whose function `name` is the entry. With `named`, profilers that look for
+  // /tmp/perf-PID.map, as Linux's perf does, find the functions' names there.
+  static Result<JitCode> load(const std::string& object, const std::string& name, bool named = false);
   JitCode(JitCode&&) noexcept;
   ~JitCode();
 

@@ -68,10 +68,10 @@ std::string writeModule(const llvm::Module& module, const Target& target, CodeFi
 std::string codeSource(const Program& program, const Target& target, const CodeOptions& options) {
   const cpu::Machine& shape = target.shape();
   const TargetOptions& chosen = target.options();
-  return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {}\n{}", AGLOW_VERSION, LLVM_VERSION_STRING,
-                     kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel, chosen.optLevel,
-                     chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2, shape.l3,
-                     options.name, options.threads, options.observed, print(program));
+  return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {} {}\n{}", AGLOW_VERSION,
+                     LLVM_VERSION_STRING, kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel,
+                     chosen.optLevel, chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2,
+                     shape.l3, options.name, options.threads, options.observed, options.apart, print(program));
 }
 
 std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,

@@ -6,6 +6,8 @@
 
 #include <unordered_map>
 
+#include "codegen/c_names.h"
+#include "codegen/llvm/debug_info.h"
 #include "codegen/llvm/steps.h"
 #include "inst/cost.h"
 #include "kernels/cpu/table.h"
@@ -20,13 +22,15 @@ constexpr double kWorthThreads = 8;
 class ModuleEmitter {
 public:
   ModuleEmitter(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
-                const Target& target, const CodeOptions& options)
+                const Target& target, const CodeOptions& options, DebugInfo* debug, const Listing* listing)
       : module_(module),
         library_(library),
         context_{module, library_, target, program},
         program_(program),
         memory_(memory),
         options_(options),
+        debug_(debug),
+        listing_(listing),
         b(module.getContext()) {}
 
   llvm::Function* run() {
@@ -46,6 +50,10 @@ private:
     setTargetAttributes(*function_, context_.target);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
+    if (debug_ != nullptr) {
+      debug_->attach(*function_, options_.name, listing_->file, listing_->programLine());
+      debug_->setLine(b, listing_->programLine());
+    }
     slots_ = b.CreateAlloca(pointer(), b.getInt32(1));
     for (int base = 0; base < memory_.bases(); ++base) bases_.push_back(addressSlot(b, function_->getArg(0), base));
   }
@@ -59,6 +67,12 @@ private:
 
   void emit(const Instr& instr, size_t number) {
     if (instr.isMarker() || instr.kind == Instr::Kind::CopyWait) return;
+    if (debug_ != nullptr) {
+      debug_->setLine(b, DebugInfo::kNoLine);
+      for (const Operand& operand : instr.operands)
+        if (operand.region != kNoRegion) debug_->declare(b, program_[operand.region], address(operand.region));
+      debug_->setLine(b, listing_->lines[number]);
+    }
     llvm::BasicBlock* after = nullptr;
     if (instr.predicate != kNoRegion) after = emitPredicate(instr);
     observe(number, 0);
@@ -92,7 +106,7 @@ private:
   }
 
   void emitSteps(const Instr& instr, size_t number) {
-    const Steps steps = stepsOf(instr);
+    const Steps steps = stepsOf(instr, number);
     maxSlots_ = std::max(maxSlots_, steps.addresses.size());
     for (size_t slot = 0; slot < steps.addresses.size(); ++slot)
       b.CreateStore(address(steps.addresses[slot]), b.CreateConstInBoundsGEP1_64(pointer(), slots_, slot));
@@ -200,7 +214,8 @@ private:
     return text;
   }
 
-  Steps stepsOf(const Instr& instr) {
+  Steps stepsOf(const Instr& instr, size_t number) {
+    if (options_.apart) return stepsApart(instr, number);
     std::vector<RegionId> order;
     const std::string key = keyOf(instr, order);
     if (const auto it = shared_.find(key); it != shared_.end()) {
@@ -212,14 +227,25 @@ private:
       }
       return steps;
     }
-    Steps steps = emitFunctions(instr);
+    Steps steps = emitFunctions(instr, options_.name + "." + functionName(bodyOf(instr)));
     shared_[key] = {steps, order};
     return steps;
   }
 
-  Steps emitFunctions(const Instr& instr) {
+  Steps stepsApart(const Instr& instr, size_t number) {
+    const std::string name = fmt::format("{}.{}", functionName(bodyOf(instr)), cIdentifier(instr.origin));
+    Steps steps = emitFunctions(instr, name);
+    for (const Step& step : steps.steps) {
+      step.function->addFnAttr(llvm::Attribute::NoInline);
+      if (debug_ == nullptr || step.function->getSubprogram() != nullptr) continue;
+      debug_->attach(*step.function, instr.origin, listing_->file, listing_->lines[number]);
+      debug_->declareSlots(*step.function, program_, steps.addresses);
+    }
+    return steps;
+  }
+
+  Steps emitFunctions(const Instr& instr, const std::string& name) {
     const std::span<const Instr> body = bodyOf(instr);
-    const std::string name = options_.name + "." + functionName(body);
     if (isLoop(body)) return emitGroup(context_, body, instr.operands, name);
     const InstrProblem problem(program_, body.front());
     const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), context_.target.shape());
@@ -246,6 +272,8 @@ private:
   const Program& program_;
   const MemoryMap& memory_;
   const CodeOptions& options_;
+  DebugInfo* debug_;
+  const Listing* listing_;
   llvm::IRBuilder<> b;
   llvm::Function* function_ = nullptr;
   llvm::Function* dispatcher_ = nullptr;
@@ -266,8 +294,9 @@ std::unique_ptr<llvm::Module> newModule(llvm::LLVMContext& context, const std::s
 }
 
 llvm::Function* emitProgram(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
-                            const Target& target, const CodeOptions& options) {
-  return ModuleEmitter(module, library, program, memory, target, options).run();
+                            const Target& target, const CodeOptions& options, DebugInfo* debug,
+                            const Listing* listing) {
+  return ModuleEmitter(module, library, program, memory, target, options, debug, listing).run();
 }
 
 std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,

@@ -11,13 +11,16 @@
 namespace aglow::codegen {
 
 class Library;
+class DebugInfo;
 
 // Empty, for the target.
 std::unique_ptr<llvm::Module> newModule(llvm::LLVMContext& context, const std::string& name, const Target& target);
 
-// The function that generate.h describes. What it calls is declared until the library is linked.
+// The function that generate.h describes. What it calls is declared until the library is linked. With debug information
+// its source is the listing.
 llvm::Function* emitProgram(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
-                            const Target& target, const CodeOptions& options);
+                            const Target& target, const CodeOptions& options, DebugInfo* debug = nullptr,
+                            const Listing* listing = nullptr);
 
 // A module with this function, complete.
 std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
