@@ -196,7 +196,11 @@ bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId inp
   const auto writer = std::find_if(fused.body.begin(), fused.body.end(), writesResult);
   if (writer == fused.body.end() || !isDataParallel(writer->attrs.op())) return false;
   const auto reduces = [&](const Instr& instr) { return reducedRow(program, instr) > 0; };
-  if (std::any_of(fused.body.begin(), fused.body.end(), reduces) && writer + 1 != fused.body.end()) return false;
+  if (std::any_of(fused.body.begin(), fused.body.end(), reduces)) {
+    const std::vector<int> stages = stagesOf(program, bodySteps(fused));
+    if (writer + 1 != fused.body.end() || stages.back() != *std::max_element(stages.begin(), stages.end()))
+      return false;
+  }
 
   for (auto it = fused.body.begin(); it != fused.body.end(); ++it) {
     const std::span<const Operand> inputs = it->inputs();

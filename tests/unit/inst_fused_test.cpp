@@ -144,7 +144,12 @@ bool overwrites(std::string_view body, size_t input = 0) {
   const Program program =
       parsed(std::string("%a = alloc f32[2,3] copy @out %a, @in %x ") + std::string(body) + " dealloc %a");
   EXPECT_TRUE(verify(program).ok()) << verify(program).error().text();
-  return mayOverwrite(program, program.instrs[2], input);
+  const auto fused = std::find_if(program.instrs.begin(), program.instrs.end(),
+                                  [](const Instr& instr) { return instr.kind == Instr::Kind::Fused; });
+  const std::span<const Operand> results = fused->results();
+  const auto y =
+      std::find_if(results.begin(), results.end(), [&](const Operand& o) { return program[o.region].name == "y"; });
+  return mayOverwrite(program, *fused, input, static_cast<size_t>(y - results.begin()));
 }
 
 TEST(Fused, KnowsWhatItMayOverwrite) {
@@ -166,6 +171,11 @@ TEST(Fused, KnowsWhatItMayOverwrite) {
       overwrites("%n = alloc f32[2,1] fused @out %y, @out %n, @in %a, @in %r { %m = local f32[2,1] "
                  "Reduce @out %m, @in %a {axes = [1]} Sub @out %y, @in %a, @in %m Add @out %n, @in %m, @in %r } "
                  "dealloc %n"));
+  // The last instruction does not wait for the sum, but the one that reads a does.
+  EXPECT_FALSE(
+      overwrites("%z = alloc f32[2,3] fused @out %z, @out %y, @in %x, @in %a { %m = local f32[2,1] Reduce @out "
+                 "%m, @in %x {axes = [1]} Sub @out %z, @in %a, @in %m Neg @out %y, @in %x } dealloc %z",
+                 1));
   // An anchor reads its operand anywhere; what is stacked on it does not.
   constexpr std::string_view kEpilogue =
       "%b = alloc f32[2,3] copy @out %b, @in %x fused @out %y, @in %a, @in %square, @in %b { %c = local f32[2,3] "
