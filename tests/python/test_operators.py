@@ -1,5 +1,6 @@
 """Every operator of the graph, alone in a program, against numpy (operator_problems.py has the table)."""
 import json
+import os
 import re
 import subprocess
 import zlib
@@ -98,6 +99,10 @@ def graph(name, attrs, operands, results):
     return "\n".join(["module {", *inputs, *outputs, "func @main {", node, *saves, "}", "}", ""])
 
 
+# Backend, target and threads to run on, beside the defaults: "--backend cpu -O 0".
+HOW = os.environ.get("AGLOW_PROBLEM_OPTIONS", "").split()
+
+
 @pytest.mark.parametrize("name, problem, kind", list(cases()))
 def test_operator(aglow, tmp_path, name, problem, kind):
     random = np.random.default_rng(zlib.crc32(f"{name} {problem.operands} {kind}".encode()))
@@ -118,7 +123,7 @@ def test_operator(aglow, tmp_path, name, problem, kind):
              for result, element, array in zip(results, kinds, expected, strict=True)]
     text = graph(name, problem.attrs, [operand and operand[0] for operand in operands], types)
     (tmp_path / "one.graph").write_text(text)
-    outcome = aglow("run", tmp_path / "one.graph", *given, "--output-dir", tmp_path / "out")
+    outcome = aglow("run", tmp_path / "one.graph", *HOW, *given, "--output-dir", tmp_path / "out")
     assert outcome.code == 0, outcome.err + text
 
     for i, (element, array) in enumerate(zip(kinds, expected)):
