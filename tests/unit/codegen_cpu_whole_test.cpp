@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/cpu.h"
 #include "compile/evaluate.h"
@@ -46,13 +47,16 @@ public:
     bindings_[name] = value;
     return b.input(name, value.type());
   }
-  // Some results, the first one included, are read.
+  // The first result is read, and so are some of the others.
   void output(Node* node) {
-    nodes_.push_back(node);
-    for (int i = 0; i < node->resultCount(); ++i)
-      if (i == 0 || rng.flip()) outputResult(node, i);
+    outputFirst(node);
+    for (int i = 1; i < node->resultCount(); ++i)
+      if (rng.flip()) b.output("out" + std::to_string(outputs_++), node->result(i));
   }
-  void outputResult(Node* node, int i) { b.output("out" + std::to_string(outputs_++), node->result(i)); }
+  void outputFirst(Node* node) {
+    nodes_.push_back(node);
+    b.output("out" + std::to_string(outputs_++), node->result(0));
+  }
 
   void check() {
     const auto expected = evaluateFunction(b.function(), bindings_);
@@ -187,6 +191,45 @@ TEST(CpuWhole, Rnn) {
     s.output(s.b.rnn(n.x, n.w, n.r, n.bias, n.lengths, n.h,
                      {.direction = n.direction, .activations = n.activations, .clip = n.clip}));
   }
+  s.check();
+}
+
+// A mask that broadcasts, of truth values or with minus infinity for some keys.
+Value randomMask(Subject& s, const Shape& scores) {
+  std::vector<int64_t> dims(scores.dims().begin(), scores.dims().end());
+  dims.erase(dims.begin(), dims.begin() + s.rng.between(0, 3));
+  for (int64_t& dim : dims)
+    if (s.rng.between(0, 3) == 0) dim = 1;
+  const Type type(s.rng.flip() ? ElemKind::Bool : ElemKind::Float32, Shape(dims));
+  std::vector<double> values(static_cast<size_t>(type.elements()));
+  for (double& value : values) {
+    const bool shown = s.rng.flip();
+    value = type.kind() == ElemKind::Bool ? shown
+            : shown                       ? s.rng.real(-1, 1)
+                                          : -std::numeric_limits<double>::infinity();
+  }
+  return s.input(Tensor::fromDoubles(type, values));
+}
+
+void addAttention(Subject& s, bool large) {
+  Rng& rng = s.rng;
+  const int64_t batch = rng.between(1, 2), groups = rng.between(1, 3), heads = groups * rng.between(1, 2);
+  const int64_t queries = large ? 100 : rng.between(1, 20), keys = large ? 600 : rng.between(1, 70);
+  const int64_t width = rng.between(1, 40), valueWidth = rng.between(1, 70);
+  const Value q = s.input({batch, heads, queries, width}, 2), k = s.input({batch, groups, keys, width}, 2),
+              v = s.input({batch, groups, keys, valueWidth});
+  const Value mask = rng.flip() ? randomMask(s, {batch, heads, queries, keys}) : Value{};
+  s.outputFirst(s.b.attention(q, k, v, mask,
+                              {.scale = rng.real(0.2, 1),
+                               .left = rng.flip() ? rng.between(0, 9) : -1,
+                               .right = rng.flip() ? rng.between(0, 9) : -1,
+                               .offset = rng.between(-12, 12),
+                               .precision = ElemKind::Float32}));
+}
+
+TEST(CpuWhole, Attention) {
+  Subject s(4);
+  for (int i = 0; i < 2 * kUses; ++i) addAttention(s, i < 2);
   s.check();
 }
 

@@ -71,6 +71,7 @@ struct KernelRow {
 // The rows of each family, in <family>/cpu_rows.cpp.
 std::span<const KernelRow> gemmRows();
 std::span<const KernelRow> convRows();
+std::span<const KernelRow> attentionRows();
 std::span<const KernelRow> recurrentRows();
 std::span<const KernelRow> genericRows();
 

@@ -5,7 +5,8 @@ namespace aglow::cpu {
 namespace {
 
 const KernelRow* find(const Problem& problem, const Machine& machine, Decision& decision) {
-  for (const std::span<const KernelRow> rows : {gemmRows(), convRows(), recurrentRows(), genericRows()})
+  for (const std::span<const KernelRow> rows :
+       {gemmRows(), convRows(), attentionRows(), recurrentRows(), genericRows()})
     for (const KernelRow& row : rows)
       if (row.op == opOf(problem.attrs.op()) && (decision = row.applies(problem, machine))) return &row;
   return nullptr;
