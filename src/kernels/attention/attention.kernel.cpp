@@ -15,24 +15,23 @@ template <int W>
 AGLOW_INLINE void packTransposed(const float* from, int64_t step, int64_t count, int64_t depth, float* to) {
   using V = Lanes<float, W>;
   constexpr int64_t kPanel = 2 * W;
-  for (int64_t first = 0; first < kPanel; first += W) {
+  AGLOW_ROLLED for (int64_t first = 0; first < kPanel; first += W) {
     int64_t k = 0;
-    if (first + W <= count)
-      for (; k + W <= depth; k += W) {
+    if (first + W <= count) AGLOW_ROLLED for (; k + W <= depth; k += W) {
         V rows[W];
         AGLOW_UNROLL for (int i = 0; i < W; ++i) rows[i] = loadLanes<V>(from + (first + i) * step + k);
         transposeLanes<float, W>(rows);
         AGLOW_UNROLL for (int i = 0; i < W; ++i) storeLanes(to + (k + i) * kPanel + first, rows[i]);
       }
-    for (; k < depth; ++k)
-      for (int64_t i = first; i < first + W; ++i) to[k * kPanel + i] = i < count ? from[i * step + k] : 0;
+    AGLOW_ROLLED for (; k < depth; ++k) AGLOW_ROLLED for (int64_t i = first; i < first + W; ++i) to[k * kPanel + i] =
+        i < count ? from[i * step + k] : 0;
   }
 }
 
 // Columns [depth, count] of rows that lie `step` apart become [depth, 2 W].
 template <int W>
 AGLOW_INLINE void packColumns(const float* from, int64_t step, int64_t count, int64_t depth, float* to) {
-  for (int64_t k = 0; k < depth; ++k, from += step, to += 2 * W) {
+  AGLOW_ROLLED for (int64_t k = 0; k < depth; ++k, from += step, to += 2 * W) {
     storeLanes(to, loadSome<W>(from, smaller(W, count)));
     storeLanes(to + W, loadSome<W>(from + W, larger(0, smaller(W, count - W))));
   }
@@ -41,16 +40,15 @@ AGLOW_INLINE void packColumns(const float* from, int64_t step, int64_t count, in
 template <int W>
 AGLOW_INLINE int32_t packAttention(const AttentionDesc& d, void* const* p, int64_t begin, int64_t end) {
   constexpr int64_t kPanel = 2 * W;
-  for (int64_t unit = begin; unit < end; ++unit) {
+  AGLOW_ROLLED for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t batch = unit / d.groups, head = unit % d.groups;
     const float* k = static_cast<const float*>(p[3]) + batch * d.k.batch + head * d.k.head;
     const float* v = static_cast<const float*>(p[4]) + batch * d.v.batch + head * d.v.head;
     float* to = static_cast<float*>(p[d.scratch]) + unit * d.headFloats;
-    for (int64_t key = 0; key < d.keys; key += kPanel)
-      packTransposed<W>(k + key * d.k.row, d.k.row, smaller(kPanel, d.keys - key), d.width, to + key * d.width);
-    for (int64_t column = 0; column < d.valueWidth; column += kPanel)
-      packColumns<W>(v + column, d.v.row, smaller(kPanel, d.valueWidth - column), d.keys,
-                     to + d.valueOffset + column * d.keys);
+    AGLOW_ROLLED for (int64_t key = 0; key < d.keys; key += kPanel)
+        packTransposed<W>(k + key * d.k.row, d.k.row, smaller(kPanel, d.keys - key), d.width, to + key * d.width);
+    AGLOW_ROLLED for (int64_t column = 0; column < d.valueWidth; column += kPanel) packColumns<W>(
+        v + column, d.v.row, smaller(kPanel, d.valueWidth - column), d.keys, to + d.valueOffset + column * d.keys);
   }
   return kDone;
 }
@@ -124,7 +122,7 @@ struct Queries {
     else if (count == W)
       shown = loadLanes<Lanes<uint8_t, W>>(at);
     else
-      for (int64_t i = 0; i < count; ++i) shown[i] = at[i];
+      AGLOW_ROLLED for (int64_t i = 0; i < count; ++i) shown[i] = at[i];
     return convertLanes<I32<W>>(shown) != 0 ? score : V(kHidden);
   }
 
@@ -171,7 +169,7 @@ struct Queries {
 
   // Whether window and mask let a query see any key.
   AGLOW_INLINE bool sees(int64_t query) const {
-    for (int64_t key = lowest(query); key <= highest(query); ++key) {
+    AGLOW_ROLLED for (int64_t key = lowest(query); key <= highest(query); ++key) {
       if (d.mask == kNoMask) return true;
       const int64_t at = maskAt(query, key);
       if (d.mask == kBoolMask ? static_cast<const uint8_t*>(p[d.maskNumber])[at] != 0
@@ -185,29 +183,35 @@ struct Queries {
     return static_cast<float*>(p[0]) + batch * d.y.batch + head * d.y.head + (first + r) * d.y.row;
   }
 
-  // y = y * factors + scores * v for `count` keys; the first ones find nothing in y.
+  // y = y * factors + scores * v for `count` keys; the first ones find nothing in y. Sums pass through memory, so that
+  // what is done to each of them appears once in the code.
   AGLOW_INLINE void addValues(const float* v, int64_t count, const float (&factors)[R], bool fresh) {
-    for (int64_t column = 0; column < d.valueWidth; column += 2 * W) {
+    AGLOW_ROLLED for (int64_t column = 0; column < d.valueWidth; column += 2 * W) {
       V sums[R][2];
-      const int64_t lanes[2] = {smaller(W, d.valueWidth - column), larger(0, smaller(W, d.valueWidth - column - W))};
-      AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) sums[r][c] =
-          fresh ? V{} : loadSome<W>(yRow(r) + column + c * W, lanes[c]) * factors[r];
+      const int64_t low = smaller(W, d.valueWidth - column), high = larger(0, smaller(W, d.valueWidth - column - W));
+      AGLOW_ROLLED for (int64_t r = 0; r < R; ++r) {
+        const float* row = yRow(r) + column;
+        sums[r][0] = fresh ? V{} : loadSome<W>(row, low) * factors[r];
+        sums[r][1] = fresh ? V{} : loadSome<W>(row + W, high) * factors[r];
+      }
       multiplyPanel<W, R>(scores[0], kStep, v + column * d.keys, count, sums);
-      AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c)
-          storeSome<W>(yRow(r) + column + c * W, sums[r][c], lanes[c]);
+      AGLOW_ROLLED for (int64_t r = 0; r < R; ++r) {
+        storeSome<W>(yRow(r) + column, sums[r][0], low);
+        storeSome<W>(yRow(r) + column + W, sums[r][1], high);
+      }
     }
   }
 
   // What lies between the sums and the result: their own sum, and queries that see nothing.
   AGLOW_INLINE void finish(bool empty) {
-    for (int64_t r = 0; r < R; ++r) {
+    AGLOW_ROLLED for (int64_t r = 0; r < R; ++r) {
       const bool hidden = empty || (!(sum[r] > 0) && !sees(first + r));
       const float factor = 1 / sum[r];
       float* row = yRow(r);
       int64_t i = 0;
       AGLOW_ROLLED for (; i + W <= d.valueWidth; i += W)
           storeLanes(row + i, hidden ? V{} : loadLanes<V>(row + i) * factor);
-      for (; i < d.valueWidth; ++i) row[i] = hidden ? 0 : row[i] * factor;
+      AGLOW_ROLLED for (; i < d.valueWidth; ++i) row[i] = hidden ? 0 : row[i] * factor;
     }
   }
 
@@ -221,9 +225,9 @@ struct Queries {
       sum[r] = 0;
     }
     const int64_t begin = lowest(first) / kPanel * kPanel, end = highest(first + R - 1) + 1;
-    for (int64_t key = begin; key < end; key += kAttentionKeys) {
+    AGLOW_ROLLED for (int64_t key = begin; key < end; key += kAttentionKeys) {
       const int64_t count = smaller(kAttentionKeys, end - key);
-      for (int64_t i = 0; i < count; i += kPanel) {
+      AGLOW_ROLLED for (int64_t i = 0; i < count; i += kPanel) {
         V sums[R][2];
         AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) sums[r][c] = V{};
         multiplyPanel<W, R>(q, d.q.row, packed + (key + i) * d.width, d.width, sums);
@@ -240,7 +244,7 @@ struct Queries {
 
 template <int W, int R>
 AGLOW_INLINE int32_t attention(const AttentionDesc& d, void* const* p, int64_t begin, int64_t end) {
-  for (int64_t unit = begin; unit < end; ++unit) {
+  AGLOW_ROLLED for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t block = unit % d.blocks, head = unit / d.blocks % d.heads, batch = unit / (d.blocks * d.heads);
     const int64_t first = block * R - larger(block - d.tall, 0);
     if (d.tall == d.blocks || block < d.tall) {
