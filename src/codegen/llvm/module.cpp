@@ -55,13 +55,13 @@ private:
       debug_->setLine(b, listing_->programLine());
     }
     slots_ = b.CreateAlloca(pointer(), b.getInt32(1));
-    for (int base = 0; base < memory_.bases(); ++base) bases_.push_back(addressSlot(b, function_->getArg(0), base));
   }
 
+  // Bases are loaded where they are needed: thousands of them would not fit into registers.
   llvm::Value* address(RegionId region) {
     if (region == kNoRegion) return llvm::ConstantPointerNull::get(b.getPtrTy());
     const Address a = memory_[region];
-    return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), bases_[static_cast<size_t>(a.base)],
+    return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), addressSlot(b, function_->getArg(0), a.base),
                                         static_cast<uint64_t>(a.offset));
   }
 
@@ -279,7 +279,6 @@ private:
   llvm::Function* dispatcher_ = nullptr;
   llvm::AllocaInst* slots_ = nullptr;
   size_t maxSlots_ = 0;
-  std::vector<llvm::Value*> bases_;
   std::unordered_map<std::string, Shared> shared_;
 };
 
