@@ -12,6 +12,8 @@ llvm::Function* EmitContext::newStep(const std::string& name) const {
   auto* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module);
   setTargetAttributes(*function, target);
   function->addFnAttr(llvm::Attribute::NoUnwind);
+  // Called once or a thousand times: what calls it stays a list of calls.
+  function->addFnAttr(llvm::Attribute::NoInline);
   // Threads of a host program call steps, too, and some conventions count on it.
   function->addRetAttr(llvm::Attribute::SExt);
   llvm::BasicBlock::Create(c, "entry", function);
