@@ -73,13 +73,12 @@ AGLOW_INLINE Lanes<float, W> loadRest(const float* row, int64_t depth, int64_t c
   return lane >= static_cast<int32_t>(W - count) ? loadLanes<V>(row + depth - W) : V{};
 }
 
-// M rows of x by N rows of w: sums[m] has the products with the rows of w. `ahead` says how far away the rows of w lie
-// that come next, 0 if nothing is to be fetched.
+// M rows of x by N rows of w: sums[m] has the products with the rows of w. Rows follow each other in memory, so the
+// processor itself fetches what comes next, and better than it could be told to.
 template <int W, int M, int N>
-AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N], int64_t depth, int64_t ahead,
+AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N], int64_t depth,
                           Lanes<float, N> (&sums)[M]) {
   using V = Lanes<float, W>;
-  constexpr int64_t kLineFloats = 16;
   V parts[M][N];
   AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int n = 0; n < N; ++n) parts[m][n] = V{};
   const auto add = [&](auto load) __attribute__((always_inline)) {
@@ -92,8 +91,6 @@ AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N]
   };
   int64_t k = 0;
   AGLOW_ROLLED for (; k + W <= depth; k += W) {
-    if (ahead != 0 && k % kLineFloats == 0)
-      AGLOW_UNROLL for (int n = 0; n < N; ++n) __builtin_prefetch(w[n] + ahead + k, 0, 2);
     add([&](const float* row) __attribute__((always_inline)) { return loadLanes<V>(row + k); });
   }
   if (const int64_t rest = depth - k; rest > 0)
@@ -113,21 +110,19 @@ struct DotRows {
 // All rows of x, at most `tile` at a time, by the rows of w [w.rows, depth]. Calls out(row, column, sums, count), count
 // being less than the lanes only for the last columns. Backwards, the last rows of w come first.
 template <int W, class Out>
-AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t depth, bool backwards, bool prefetch,
-                       Out out) {
+AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t depth, bool backwards, Out out) {
   const auto rows = [&](auto m, int64_t first) __attribute__((always_inline)) {
     constexpr int M = decltype(m)::value, N = M == 1 && W >= 8 ? 8 : 4;
     const float* left[M];
     AGLOW_UNROLL for (int i = 0; i < M; ++i) left[i] = x.at + (first + i) * x.step;
     const int64_t groups = (w.rows + N - 1) / N;
-    const int64_t ahead = !prefetch ? 0 : backwards ? -N * w.step : N * w.step;
     AGLOW_ROLLED for (int64_t i = 0; i < groups; ++i) {
       const int64_t column = (backwards ? groups - 1 - i : i) * N;
       const float* right[N];
       AGLOW_UNROLL for (int n = 0; n < N; ++n) right[n] =
           w.at + (column + n < w.rows ? column + n : w.rows - 1) * w.step;
       Lanes<float, N> sums[M];
-      dotTile<W, M, N>(left, right, depth, ahead, sums);
+      dotTile<W, M, N>(left, right, depth, sums);
       const int64_t count = N < w.rows - column ? N : w.rows - column;
       AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], count);
     }

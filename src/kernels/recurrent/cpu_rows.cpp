@@ -107,7 +107,6 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   d.chunk = std::clamp<int64_t>(machine.l2 / 4 / (d.width * kBytes) / kGroup * kGroup, kGroup, kMostChunk);
   d.tile = evenly(d.steps * d.batch);
   d.rows = evenly(d.batch);
-  d.prefetch = d.directions * columns * d.hidden * kBytes > machine.l2 / 2 ? 1 : 0;
 
   KernelPlan plan;
   plan.steps = {{.kernel = fmt::format("recurrent_inputs_w{}", machine.lanes),

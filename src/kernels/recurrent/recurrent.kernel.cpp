@@ -26,7 +26,7 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
     }
     float* to = operand(p, d.scratch) + d.products + direction * rows * columns + first;
     const float* w = operand(p, d.w) + (direction * columns + first) * d.width;
-    dots<W>({operand(p, d.x), rows, d.width}, d.tile, {w, count, d.width}, d.width, false, false,
+    dots<W>({operand(p, d.x), rows, d.width}, d.tile, {w, count, d.width}, d.width, false,
             [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
               constexpr int N = sizeof(value) / sizeof(float);
               storeSome<N>(to + row * columns + column, value + loadSome<N>(sums + column, lanes), lanes);
@@ -127,8 +127,7 @@ struct RecurrentUnit {
     const float* r = operand(p, d.r) + (direction * columns + gate * d.hidden) * d.hidden;
     float* to = scratch(d.fresh, first, columns) + gate * d.hidden;
     dots<W>({scratch(state, first, d.hidden), count, d.hidden}, d.rows, {r, gates * d.hidden, d.hidden}, d.hidden,
-            backwards, d.prefetch != 0,
-            [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
+            backwards, [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
               storeSome<sizeof(value) / sizeof(float)>(to + row * columns + column, value, lanes);
             });
   }

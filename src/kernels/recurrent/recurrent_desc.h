@@ -52,7 +52,6 @@ struct RecurrentDesc {
   // A unit of the first step is `chunk` rows of one direction's w; a unit of the second is all steps of one direction
   // for `rows` rows of the batch. Register tiles of the first have `tile` rows.
   int64_t chunk, tile, rows;
-  int64_t prefetch;  // 1: r comes from afar
 };
 
 }  // namespace aglow::cpu
