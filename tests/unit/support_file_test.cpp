@@ -38,6 +38,23 @@ protected:
   fs::path folder_;
 };
 
+// Pages of a mapping come back from the file; other memory is never touched.
+TEST_F(FileTest, PartsOfMappingsReadTheSameAfterTheirPagesWereGivenBack) {
+  const std::string text(200'000, 'x');
+  ASSERT_TRUE(writeFileAtomically(path("big"), bytes(text)).ok());
+  auto file = mapFile(path("big"));
+  ASSERT_TRUE(file.ok());
+  std::shared_ptr<const void> part = partOwner(file->owner, file->bytes.subspan(5, 150'000));
+  EXPECT_NE(part, file->owner);
+  part.reset();
+  EXPECT_TRUE(std::equal(file->bytes.begin(), file->bytes.end(), bytes(text).begin()));
+  EXPECT_EQ(partOwner(file->owner, file->bytes.first(100)), file->owner);
+
+  const auto memory = std::make_shared<std::vector<std::byte>>(200'000, std::byte{7});
+  partOwner(memory, *memory).reset();
+  EXPECT_EQ(memory->at(100'000), std::byte{7});
+}
+
 TEST_F(FileTest, WritesThePiecesAndMapsThem) {
   const std::span<const std::byte> pieces[] = {bytes("one "), bytes(""), bytes("two")};
   ASSERT_TRUE(writeFileAtomically(path("a"), pieces).ok());
