@@ -7,7 +7,7 @@ namespace aglow {
 namespace {
 
 TEST(ThreadPool, DealsOutEveryUnitOnceInFixedParts) {
-  for (const int threads : {1, 2, 3, 7}) {
+  for (const int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
     for (const int64_t units : {1, 2, 5, 100}) {
@@ -37,18 +37,18 @@ TEST(ThreadPool, GivesTheWorstOfWhatThePartsGive) {
 TEST(ThreadPool, WakesUpForEveryRound) {
   ThreadPool pool(3);
   std::atomic<int64_t> sum = 0;
-  for (int round = 0; round < 2000; ++round)
+  for (int round = 0; round < 200; ++round)
     pool.run(9, [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) sum += i;
       return 0;
     });
-  EXPECT_EQ(sum, 2000 * 36);
+  EXPECT_EQ(sum, 200 * 36);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   pool.run(9, [&](int, int64_t begin, int64_t end) {
     sum -= end - begin;
     return 0;
   });
-  EXPECT_EQ(sum, 2000 * 36 - 9);
+  EXPECT_EQ(sum, 200 * 36 - 9);
 }
 
 TEST(ThreadPool, DoesNothingForNoUnits) {
