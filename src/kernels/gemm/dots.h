@@ -82,11 +82,11 @@ AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N]
   V parts[M][N];
   AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int n = 0; n < N; ++n) parts[m][n] = V{};
   const auto add = [&](auto load) __attribute__((always_inline)) {
-    V weights[N];
-    AGLOW_UNROLL for (int n = 0; n < N; ++n) weights[n] = load(w[n]);
-    AGLOW_UNROLL for (int m = 0; m < M; ++m) {
-      const V value = load(x[m]);
-      AGLOW_UNROLL for (int n = 0; n < N; ++n) parts[m][n] = value * weights[n] + parts[m][n];
+    V values[M];
+    AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = load(x[m]);
+    AGLOW_UNROLL for (int n = 0; n < N; ++n) {
+      const V weights = load(w[n]);
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) parts[m][n] = values[m] * weights + parts[m][n];
     }
   };
   int64_t k = 0;
@@ -98,7 +98,7 @@ AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N]
   AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m] = sumsOf<W, N>(parts[m]);
 }
 
-// Rows that a tile may have: sums, one operand of each row, and weights must fit into the registers.
+// Rows that a tile may have: sums, an operand of each row, and one of the weights must fit into the registers.
 template <int W>
 inline constexpr int kDotRows = W == 16 ? 6 : 3;
 
