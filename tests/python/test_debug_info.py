@@ -1,4 +1,5 @@
 """Debug information: gdb stops at a line of the instructions and knows the operands; perf's map names the nodes."""
+import functools
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ from bundles import check
 @pytest.fixture(scope="module")
 def build(program, root, tmp_path_factory):
     """build(LEVEL): a folder with the digits program, compiled with -g."""
+    @functools.lru_cache
     def call(level):
         folder = tmp_path_factory.mktemp(f"level{level}")
         check(program, "compile", root / "examples" / "digits" / "digits.onnx", "-o", folder, "--emit", "bundle", "-g", "-O",
