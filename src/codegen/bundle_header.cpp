@@ -1,6 +1,8 @@
 // The header of a bundle, which is its manual as well, and weights as C.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "codegen/bundle.h"
 #include "codegen/c_names.h"
 #include "codegen/run_time.h"
@@ -188,10 +190,16 @@ std::string bundleWeightsInC(const Bundle& bundle) {
       Program::kAlignment);
   text += fmt::format("AGLOW_ALIGNED const uint8_t {}_weights[{}_CONSTANTS_BYTES] = {{", bundle.name,
                       upperCase(bundle.name));
+  std::array<std::string, 256> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = fmt::format("{},", i);
+  text.reserve(static_cast<size_t>(bundle.constants.bytes()) * 4);
   int64_t at = 0;
-  for (const std::span<const std::byte> piece : bundle.constants.pieces())
-    for (const std::byte value : piece)
-      text += fmt::format("{}{},", at++ % 32 == 0 ? "\n" : "", static_cast<unsigned>(value));
+  for (const std::span<const std::byte> piece : bundle.constants.pieces()) {
+    for (const std::byte value : piece) {
+      if (at++ % 32 == 0) text += '\n';
+      text += numbers[static_cast<size_t>(value)];
+    }
+  }
   return text + "\n};\n";
 }
 

@@ -32,10 +32,9 @@ constexpr CodeKind kCodeKinds[] = {
     {"llvm", CodeFile::Llvm, ".ll", true},
 };
 
-Status writeWeights(const std::string& base, const codegen::Bundle& bundle) {
-  if (bundle.weightsInC) return writeTextFile(base + "_weights.c", codegen::bundleWeightsInC(bundle));
-  return writeFileAtomically(base + ".weights.bin", bundle.constants.pieces());
-}
+struct TextFile {
+  std::string path, content;
+};
 
 }  // namespace
 
@@ -67,7 +66,9 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
     if (std::find(files.begin(), files.end(), kind.file) == files.end()) files.push_back(kind.file);
   const std::vector<std::string> contents = codegen::generateBundle(bundle, target, files);
 
+  // All of it is made before the first file is written.
   std::string printed;
+  std::vector<TextFile> made;
   const std::string base = options.folder + "/" + options.name;
   for (const CodeKind& kind : kinds) {
     std::string content =
@@ -81,15 +82,17 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
     if (kind.emit == "so") {
       AGLOW_TRY(content, codegen::linkSharedObject(content, options.name, target.triple(), target.isHost()));
     }
-    AGLOW_OK(writeTextFile(base + std::string(kind.ending), content));
+    made.push_back({base + std::string(kind.ending), std::move(content)});
   }
-  if (options.emit.contains("bundle") || options.emit.contains("so")) {
-    AGLOW_OK(writeTextFile(base + ".h", codegen::bundleHeader(bundle)));
-    AGLOW_OK(writeWeights(base, bundle));
-  }
-  if (options.debug && !options.folder.empty())
+  if (options.folder.empty()) return printed;
+  const bool whole = options.emit.contains("bundle") || options.emit.contains("so");
+  if (whole) made.push_back({base + ".h", codegen::bundleHeader(bundle)});
+  if (whole && bundle.weightsInC) made.push_back({base + "_weights.c", codegen::bundleWeightsInC(bundle)});
+  if (options.debug)
     for (const codegen::BundleEntry& entry : bundle.entries)
-      AGLOW_OK(writeTextFile(options.folder + "/" + entry.listing.file, entry.listing.text));
+      made.push_back({options.folder + "/" + entry.listing.file, entry.listing.text});
+  if (whole && !bundle.weightsInC) AGLOW_OK(writeFileAtomically(base + ".weights.bin", bundle.constants.pieces()));
+  for (const TextFile& file : made) AGLOW_OK(writeTextFile(file.path, file.content));
   return printed;
 }
 

@@ -135,6 +135,8 @@ TEST(CApi, TakesOptions) {
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(aglow_info(model)->threads, 1);
   aglow_free(model);
+  EXPECT_EQ(aglow_options_set_cache(options, "off"), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_cache(options, nullptr), AGLOW_USAGE);
   EXPECT_EQ(aglow_options_set_memory_limit(options, 10), AGLOW_OK);
   EXPECT_EQ(aglow_load(kDigits.c_str(), options, &model), AGLOW_OUT_OF_RESOURCES);
   aglow_options_free(options);
