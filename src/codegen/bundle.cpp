@@ -54,10 +54,14 @@ public:
 private:
   void add(const Port& port, const std::string& name, std::vector<BundleTensor>& to) {
     for (size_t i = 0; i < port.items.size(); ++i) add(port.items[i], fmt::format("{}[{}]", name, i), to);
+    if (port.kind == Port::Kind::Frozen) entry_.unused.push_back(name);
     if (port.kind != Port::Kind::Tensor) return;
     const auto placeholder = std::find_if(entry_.memory.placeholders().begin(), entry_.memory.placeholders().end(),
                                           [&](RegionId id) { return entry_.program[id].name == port.placeholder; });
-    if (placeholder == entry_.memory.placeholders().end()) return;  // nobody reads it
+    if (placeholder == entry_.memory.placeholders().end()) {
+      entry_.unused.push_back(name);
+      return;
+    }
     const auto it = known_.find(port.placeholder);
     if (it != known_.end()) {
       to.push_back(it->second);

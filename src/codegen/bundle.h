@@ -36,6 +36,7 @@ struct BundleEntry {
   Program program;
   MemoryMap memory;
   std::vector<BundleTensor> inputs, outputs;  // in the model's order; what is both stands in both
+  std::vector<std::string> unused;            // names of inputs that have no say in the outputs
   std::vector<int64_t> offsets;               // in mutable memory, of memory.placeholders()
   int64_t mutableBytes = 0;
   Listing listing;

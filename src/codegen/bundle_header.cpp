@@ -75,6 +75,8 @@ private:
       put(" * {}()\n", entry.name);
       tensors("in ", entry.inputs);
       tensors("out", entry.outputs);
+      for (const std::string& name : entry.unused)
+        put(" *   in   {:<24} is not used, or was fixed when the model was compiled\n", commentText(name));
       put(" *\n");
     }
     put(" * The functions allocate nothing, print nothing and keep no state: calls with separate mutable memory and\n"

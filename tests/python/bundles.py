@@ -26,7 +26,7 @@ def host_has(*flags):
 
 
 def run(*command, **options):
-    options.setdefault("timeout", 120)
+    options.setdefault("timeout", 300)
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
 
 

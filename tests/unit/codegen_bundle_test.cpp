@@ -81,6 +81,29 @@ TEST(CodegenConstants, HashIsThatOfTheBlock) {
   }
 }
 
+TEST(CodegenBundle, HeaderNamesInputsThatHaveNoSay) {
+  const auto program = parseProgram(R"(declare {
+  %x = placeholder @in f32[4]
+  %y = placeholder @out f32[4]
+}
+program @main arena 0 {
+  copy @out %y, @in %x
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const Type type(ElemKind::Float32, Shape{4});
+  const auto port = [&](const char* name) {
+    return Port{.kind = Port::Kind::Tensor, .name = name, .placeholder = name, .type = type, .items = {}};
+  };
+  Bundle bundle;
+  bundle.name = "m";
+  ASSERT_TRUE(bundle.add("m", *program, {.inputs = {port("gone"), port("x")}, .outputs = {port("y")}}).ok());
+  ASSERT_EQ(bundle.entries.front().inputs.size(), 1u);
+  EXPECT_EQ(bundle.entries.front().unused, std::vector<std::string>{"gone"});
+  EXPECT_EQ(bundle.entries.front().outputs.front().offset, 64);
+  EXPECT_NE(bundleHeader(bundle).find("gone"), std::string::npos);
+}
+
 TEST(CodegenBundle, VariablesThatChangeAreRefused) {
   const auto program = parseProgram(R"(declare {
   %state = splat f32[4] = 1

@@ -49,6 +49,28 @@ TEST(InstText, PrintsWhatItParsed) {
   EXPECT_TRUE(*again == *program);
 }
 
+TEST(InstText, SaysWhichLineAnInstructionIs) {
+  const auto program = parseProgram(R"(declare {
+  %x = placeholder @in f32[2]
+  %y = placeholder @out f32[2]
+}
+program @main arena 64 {
+  %a = alloc f32[2] at 0
+  fused @out %a, @in %x from "both" {
+    %n = local f32[2]
+    Neg @out %n, @in %x
+    Relu @out %a, @in %n
+  }
+  copy @out %y, @in %a
+  dealloc %a
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  std::vector<int> lines;
+  print(*program, nullptr, &lines);
+  EXPECT_EQ(lines, (std::vector<int>{6, 7, 12, 13}));
+}
+
 TEST(InstText, RoundTripsGeneratedPrograms) {
   Module module;
   Builder b(*module.addFunction("main"));
