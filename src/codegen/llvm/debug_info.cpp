@@ -62,7 +62,8 @@ void DebugInfo::declare(llvm::IRBuilder<>& b, const Region& region, llvm::Value*
                            llvm::DILocation::get(module_.getContext(), scope->getLine(), 0, scope),
                            slot->getNextNode());
   }
-  b.CreateStore(address, slot);
+  // Else nothing would read it but the debugger, and it would go.
+  b.CreateStore(address, slot, true);
 }
 
 void DebugInfo::declareSlots(llvm::Function& step, const Program& program, const std::vector<RegionId>& addresses) {
