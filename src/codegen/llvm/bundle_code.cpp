@@ -71,8 +71,7 @@ private:
                     {.name = entry.name + ".program", .threads = bundle_.threads, .apart = bundle_.debug},
                     debug_ ? &*debug_ : nullptr, &entry.listing);
     program->setLinkage(llvm::Function::InternalLinkage);
-    // A debugger shows it as a frame of its own.
-    program->addFnAttr(bundle_.debug ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+    if (!bundle_.debug) program->addFnAttr(llvm::Attribute::AlwaysInline);
 
     llvm::Function* whole = exported(entry.name + (bundle_.threads ? "_parallel" : ""), bundle_.threads ? 4 : 3);
     llvm::Value *constants = whole->getArg(0), *memory = whole->getArg(1), *activations = whole->getArg(2);

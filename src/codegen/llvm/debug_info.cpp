@@ -62,8 +62,7 @@ void DebugInfo::declare(llvm::IRBuilder<>& b, const Region& region, llvm::Value*
                            llvm::DILocation::get(module_.getContext(), scope->getLine(), 0, scope),
                            slot->getNextNode());
   }
-  // Else nothing would read it but the debugger, and it would go.
-  b.CreateStore(address, slot, true);
+  b.CreateStore(address, slot);
 }
 
 void DebugInfo::declareSlots(llvm::Function& step, const Program& program, const std::vector<RegionId>& addresses) {

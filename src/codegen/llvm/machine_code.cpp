@@ -4,6 +4,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -40,7 +41,11 @@ void optimizeModule(llvm::Module& module, const Target& target) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&target.machine());
+  // Passes leave functions alone that ask for it.
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::OptNoneInstrumentation respectful(false);
+  respectful.registerCallbacks(callbacks);
+  llvm::PassBuilder builder(&target.machine(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
