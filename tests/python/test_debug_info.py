@@ -64,6 +64,12 @@ def test_results_do_not_depend_on_it(build, root):
     assert said.split()[0] == "7"
 
 
+@pytest.mark.parametrize("options", [["--opt-size"], ["-O", "1"], ["--threads"], ["--target", "aarch64-linux-gnu"]],
+                         ids=" ".join)
+def test_goes_with_other_options(program, root, options):
+    assert "digits.ir" in check(program, "compile", root / "examples/digits/digits.onnx", "-g", "--emit", "asm", *options)
+
+
 def test_perf_map(program, root):
     command = [program, "run", root / "examples/digits/digits.onnx", "--backend", "cpu", "--input",
                f"image={root}/examples/digits/images/3.npy"]

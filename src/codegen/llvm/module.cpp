@@ -52,6 +52,7 @@ private:
     b.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
     if (debug_ != nullptr) {
       // A list of calls has no speed to lose, and so keeps its variables and the order of its lines.
+      function_->removeFnAttr(llvm::Attribute::OptimizeForSize);
       function_->addFnAttr(llvm::Attribute::OptimizeNone);
       function_->addFnAttr(llvm::Attribute::NoInline);
       debug_->attach(*function_, options_.name, listing_->file, listing_->programLine());
