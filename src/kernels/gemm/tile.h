@@ -134,7 +134,7 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
         const int64_t column = inRow * R - larger(inRow - d.tall, 0);
         const TilePart part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
                             .w = wImage + panel * d.wPanel,
-                            .partial = partial + unit * d.unitPartials + i * R * 2 * W,
+                            .partial = d.unitPartials == 0 ? partial : partial + unit * d.unitPartials + i * R * 2 * W,
                             .row = row,
                             .column = column,
                             .block = block,
