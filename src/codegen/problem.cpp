@@ -2,27 +2,15 @@
 
 #include <algorithm>
 
-namespace aglow::codegen {
+#include "inst/fused.h"
 
-bool isDataParallel(const Instr& instr) {
-  if (instr.kind != Instr::Kind::Compute) return false;
-  if (instr.attrs.op().kind == OpKind::Elementwise) return true;
-  switch (opOf(instr.attrs.op())) {
-    case Op::Cast:
-    case Op::Quantize:
-    case Op::Dequantize:
-    case Op::Splat:
-      return true;
-    default:
-      return false;
-  }
-}
+namespace aglow::codegen {
 
 // A reduction by itself has kernels; with others it is part of their loop.
 bool isLoop(std::span<const Instr> body) {
-  if (body.size() == 1) return isDataParallel(body.front());
+  if (body.size() == 1) return isDataParallel(body.front().attrs.op());
   return std::all_of(body.begin(), body.end(), [](const Instr& instr) {
-    return isDataParallel(instr) || (instr.kind == Instr::Kind::Compute && opOf(instr.attrs.op()) == Op::Reduce);
+    return isDataParallel(instr.attrs.op()) || opOf(instr.attrs.op()) == Op::Reduce;
   });
 }
 

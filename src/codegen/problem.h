@@ -31,8 +31,6 @@ inline std::span<const Instr> bodyOf(const Instr& instr) {
   return instr.kind == Instr::Kind::Fused ? std::span<const Instr>(instr.body) : std::span<const Instr>(&instr, 1);
 }
 
-// Whether the instruction computes each element of its result from single elements of its operands.
-bool isDataParallel(const Instr& instr);
 // Whether loops are written for these instructions: the rest is done by kernels of the library.
 bool isLoop(std::span<const Instr> body);
 

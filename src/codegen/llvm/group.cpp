@@ -1,9 +1,7 @@
 // Groups of instructions as loops: every row is visited once, in as many stages as reductions wait for each other, and
 // a value that only the group sees stays in registers (or, between stages, in a row on the stack).
-#include <fmt/format.h>
-#include <llvm/IR/MDBuilder.h>
-
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "codegen/llvm/steps.h"
@@ -14,7 +12,7 @@ namespace {
 
 constexpr int64_t kChunk = 8192;  // elements of a unit, where a row can be cut
 
-bool isReduce(const Instr& instr) { return instr.kind == Instr::Kind::Compute && instr.attrs.op().name == "Reduce"; }
+bool isReduce(const Instr& instr) { return opOf(instr.attrs.op()) == Op::Reduce; }
 
 // The axes of a loop nest, and for each memory operand its steps along them.
 struct Nest {
@@ -223,8 +221,7 @@ private:
     const int64_t length = product(inner_.extents);
     const bool cuttable = !hasRows_ && length > 2 * kChunk;
     const int64_t chunks = cuttable ? (length + kChunk - 1) / kChunk : 1;
-    if (rows * length == 0 && !hasRows_) return 0;
-    if (rows == 0) return 0;
+    if (rows == 0 || (length == 0 && !hasRows_)) return 0;
     makeSlots(length);
     emitLoop(b, function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* unit) {
       llvm::Value* row = unit;
@@ -417,14 +414,12 @@ private:
     return domain;
   }
 
+  // Of sums, products and real extrema.
   double neutral(const Member& member) const {
     const std::string& kind = member.instr->attrs.word("kind");
     if (kind == "prod") return 1;
     if (kind != "max" && kind != "min") return 0;
-    const ElemKind elem = typeOf(member.result).kind();
-    const bool least = kind == "max";
-    if (isFloat(elem)) return least ? -HUGE_VAL : HUGE_VAL;
-    return 0;
+    return kind == "max" ? -HUGE_VAL : HUGE_VAL;
   }
 
   // The ends of an integer kind do not all fit into a double.

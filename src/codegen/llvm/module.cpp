@@ -240,7 +240,6 @@ private:
     const std::string name = fmt::format("{}.{}", functionName(bodyOf(instr)), cIdentifier(instr.origin));
     Steps steps = emitFunctions(instr, name);
     for (const Step& step : steps.steps) {
-      step.function->addFnAttr(llvm::Attribute::NoInline);
       if (debug_ == nullptr || step.function->getSubprogram() != nullptr) continue;
       debug_->attach(*step.function, instr.origin, listing_->file, listing_->lines[number]);
       debug_->declareSlots(*step.function, program_, steps.addresses);
