@@ -19,6 +19,21 @@
 #include "support/sizes.h"
 #include "unit/kernels_harness.h"
 
+// Rows of a function that finds kernels by name: one kernel, all widths of one, all heights of the register tiles.
+#define KERNEL(NAME) \
+  if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
+#define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
+#define TILE_WIDTHS \
+  WIDTHS(tiles_r1)  \
+  WIDTHS(tiles_r2)  \
+  WIDTHS(tiles_r3)  \
+  WIDTHS(tiles_r4)  \
+  WIDTHS(tiles_r5)  \
+  WIDTHS(tiles_r6)  \
+  WIDTHS(tiles_r7)  \
+  WIDTHS(tiles_r8)  \
+  WIDTHS(tiles_r9) WIDTHS(tiles_r10) WIDTHS(tiles_r11) WIDTHS(tiles_r12) WIDTHS(tiles_r13) WIDTHS(tiles_r14)
+
 namespace aglow::cpu {
 
 template <int W>

@@ -11,9 +11,6 @@ namespace aglow::cpu {
 namespace {
 
 AnyKernel findKernel(const std::string& name) {
-#define KERNEL(NAME) \
-  if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
-#define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
 #define ROWS(NAME)  \
   WIDTHS(NAME##_r1) \
   WIDTHS(NAME##_r2) \

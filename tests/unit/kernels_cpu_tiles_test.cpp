@@ -11,23 +11,7 @@ namespace aglow::cpu {
 namespace {
 
 AnyKernel findKernel(const std::string& name) {
-#define KERNEL(NAME) \
-  if (name == #NAME) return reinterpret_cast<AnyKernel>(aglow_##NAME);
-#define WIDTHS(NAME) KERNEL(NAME##_w4) KERNEL(NAME##_w8) KERNEL(NAME##_w16)
-  WIDTHS(tiles_r1);
-  WIDTHS(tiles_r2);
-  WIDTHS(tiles_r3);
-  WIDTHS(tiles_r4);
-  WIDTHS(tiles_r5);
-  WIDTHS(tiles_r6);
-  WIDTHS(tiles_r7);
-  WIDTHS(tiles_r8);
-  WIDTHS(tiles_r9);
-  WIDTHS(tiles_r10);
-  WIDTHS(tiles_r11);
-  WIDTHS(tiles_r12);
-  WIDTHS(tiles_r13);
-  WIDTHS(tiles_r14);
+  TILE_WIDTHS;
   WIDTHS(matvec_m1);
   WIDTHS(matvec_m2);
   WIDTHS(matvec_m3);
