@@ -237,9 +237,7 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
     AGLOW_TRY(Shape shape, shapeOf(dims, rank));
     Tensor value(Type(*elem, std::move(shape)));
     std::memcpy(value.mutableData(), data, static_cast<size_t>(value.bytes()));
-    onnx::GivenInput given;
-    given.tensors.push_back(std::move(value));
-    options->compile.given[input] = std::move(given);
+    options->compile.given[input] = ModelValue::of(std::move(value));
     return {};
   });
 }

@@ -193,10 +193,10 @@ Result<int64_t> ModelOptions::memoryLimitBytes() const {
   return *bytes;
 }
 
-Result<std::map<std::string, onnx::GivenInput>> readInputs(const onnx::Graph& graph,
+Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                            const std::vector<std::string>& assignments,
                                                            std::string_view option) {
-  std::map<std::string, onnx::GivenInput> given;
+  std::map<std::string, ModelValue> given;
   std::vector<std::string_view> names;
   for (const onnx::ValueInfo& info : graph.inputs) names.push_back(info.name);
   for (const std::string& text : assignments) {
@@ -212,7 +212,7 @@ Result<std::map<std::string, onnx::GivenInput>> readInputs(const onnx::Graph& gr
                    .where = {},
                    .hint = hint};
     }
-    onnx::GivenInput& input = given[name];
+    ModelValue& input = given[name];
     const onnx::TypeProto* type = &info->type;
     if (type->kind == onnx::TypeProto::Kind::Optional) type = type->elem.get();
     if (file == "@none") {

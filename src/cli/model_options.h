@@ -29,7 +29,7 @@ Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& tex
 
 // Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER or NAME=@none. The model says
 // which element kinds to expect.
-Result<std::map<std::string, onnx::GivenInput>> readInputs(const onnx::Graph& graph,
+Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                            const std::vector<std::string>& assignments,
                                                            std::string_view option);
 

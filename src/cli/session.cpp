@@ -39,7 +39,7 @@ Result<std::map<std::string, Tensor>> readPlaceholders(const Interface& interfac
 
 // The placeholders' values, by name, from what was given for the model's inputs.
 Result<std::map<std::string, Tensor>> collect(const Interface& interface,
-                                              const std::map<std::string, onnx::GivenInput>& given, bool needAll) {
+                                              const std::map<std::string, ModelValue>& given, bool needAll) {
   std::map<std::string, Tensor> tensors;
   for (const Port& port : interface.inputs) {
     const auto it = given.find(port.name);

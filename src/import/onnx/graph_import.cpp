@@ -17,7 +17,6 @@ struct Reported {};
 
 constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 28;
-constexpr size_t kMaxDepth = 100;                       // of nested graphs and function calls
 constexpr size_t kMaxNodes = 1'000'000;                 // imported in all, unrolled loops and called functions included
 constexpr int64_t kConstantBytes = int64_t{256} << 20;  // of a value that a shape depends on
 constexpr int64_t kFoldBytes = 64 * 1024;               // results up to this size are folded at once
@@ -31,45 +30,36 @@ std::string placeOf(const Node& node) {
   return fmt::format("node {} ({})", quoted(name), shown(op));
 }
 
-GraphImport::GraphImport(const Model& model, const ImportOptions& options, const std::set<std::string>& frozen)
+GraphImport::GraphImport(const Model& model, Evaluator& evaluator)
     : model_(model),
-      options_(options),
-      frozen_(frozen),
+      evaluator_(evaluator),
       result_{.module = std::make_unique<Module>(), .interface = {}},
       function_(result_.module->addFunction("main")),
       builder_(*function_) {}
 
-// Makes a scope the innermost one for as long as it lives, also when an exception ends it.
-class GraphImport::Entered {
-public:
-  Entered(GraphImport& import, Scope& scope) : scopes_(import.scopes_) {
-    if (scopes_.size() >= kMaxDepth) fail(Code::LimitReached, "graphs and functions are nested too deeply");
-    scopes_.push_back(&scope);
-  }
-  ~Entered() { scopes_.pop_back(); }
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
-
-private:
-  std::vector<Scope*>& scopes_;
-};
-
-Diagnosed<ImportedModel> GraphImport::run() {
-  const auto standard = model_.opsets.find("");
-  if (standard != model_.opsets.end() && (standard->second < kOldestOpset || standard->second > kNewestOpset))
+void GraphImport::checkOpsets(const Opsets& opsets) {
+  const auto standard = opsets.find("");
+  if (standard != opsets.end() && (standard->second < kOldestOpset || standard->second > kNewestOpset))
     report({.code = Code::UnsupportedFeature,
             .message = fmt::format("the model is written for opset {}; opsets {} to {} are supported", standard->second,
                                    kOldestOpset, kNewestOpset),
             .where = {},
             .hint = "convert it with onnx.version_converter"});
-  if (model_.opsets.empty())
+  if (opsets.empty())
     report({.code = Code::BadGraph, .message = "the model does not say which opset it is written for"});
+}
 
+Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, const std::set<std::string>& frozen) {
+  isAtHand_ = [&options](const std::string& name) {
+    const auto it = options.given.find(name);
+    return it != options.given.end() && !it->second.tensors.empty();
+  };
+  checkOpsets(model_.opsets);
   Scope scope;
   scope.opsets = &model_.opsets;
   const Entered entered(*this, scope);
   importInitializers(model_.graph, scope);
-  importInputs(model_.graph, scope);
+  importInputs(model_.graph, options, frozen, scope);
   if (!diagnostics_.empty()) return diagnostics_;  // without inputs, everything else would fail as well
   importNodes(model_.graph.nodes, scope);
   importOutputs(model_.graph, scope);
@@ -77,7 +67,7 @@ Diagnosed<ImportedModel> GraphImport::run() {
   return std::move(result_);
 }
 
-void GraphImport::importInitializers(const Graph& graph, Scope& scope) {
+void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std::set<std::string>* wanted) {
   const auto add = [&](const std::string& name, Result<Tensor> tensor) {
     if (!tensor.ok()) {
       report(std::move(tensor).error());
@@ -86,23 +76,27 @@ void GraphImport::importInitializers(const Graph& graph, Scope& scope) {
     }
     define(scope, name, Imported::of(result_.module->addConstant(name, *std::move(tensor))->result()));
   };
-  for (const TensorProto& proto : graph.initializers) add(proto.name, toTensor(proto, model_));
-  for (const SparseTensorProto& proto : graph.sparseInitializers) add(proto.values.name, toTensor(proto, model_));
+  const auto isWanted = [&](const std::string& name) { return wanted == nullptr || wanted->contains(name); };
+  for (const TensorProto& proto : graph.initializers)
+    if (isWanted(proto.name)) add(proto.name, toTensor(proto, model_));
+  for (const SparseTensorProto& proto : graph.sparseInitializers)
+    if (isWanted(proto.values.name)) add(proto.values.name, toTensor(proto, model_));
 }
 
-void GraphImport::importInputs(const Graph& graph, Scope& scope) {
-  InputTypes inputs = resolveInputs(graph, options_);
+void GraphImport::importInputs(const Graph& graph, const ImportOptions& options, const std::set<std::string>& frozen,
+                               Scope& scope) {
+  InputTypes inputs = resolveInputs(graph, options);
   for (const Error& error : inputs.diagnostics.errors()) report(error);
   if (!diagnostics_.empty()) return;
 
   for (const ValueInfo& info : graph.inputs) {
-    const auto given = options_.given.find(info.name);
-    const bool isGiven = given != options_.given.end();
+    const auto given = options.given.find(info.name);
+    const bool isGiven = given != options.given.end();
     if (scope.values.contains(info.name)) {
       if (!isGiven) continue;  // the initializer is its value
       scope.values.erase(info.name);
     }
-    const bool freeze = frozen_.contains(info.name);
+    const bool freeze = frozen.contains(info.name);
     const auto tensorInput = [&](const std::string& name, const Type& type, const Tensor* value) {
       if (freeze) return Imported::of(result_.module->addConstant(name, *value)->result());
       const Value v = builder_.input(name, type);
@@ -140,8 +134,7 @@ Port GraphImport::portOf(const std::string& name, const Imported& value) {
   return port;
 }
 
-void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
-  if (graph.outputs.empty()) report({.code = Code::BadGraph, .message = "the graph has no outputs"});
+void GraphImport::addOutput(const std::string& outputName, const Imported& outputValue) {
   const auto saved = [&](auto&& self, const std::string& name, const Imported& value) -> Imported {
     if (value.kind == Imported::Kind::Tensor) {
       Placeholder* target = result_.module->addPlaceholder(name, value.tensor.type());
@@ -153,6 +146,22 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
       copy.items[i] = self(self, fmt::format("{}[{}]", name, i), copy.items[i]);
     return copy;
   };
+  result_.interface.outputs.push_back(portOf(outputName, saved(saved, outputName, outputValue)));
+}
+
+// Whether a value is of the kind that the model declares.
+bool GraphImport::checkOutput(const ValueInfo& info, const Imported& value) {
+  if (value.kind != Imported::Kind::Tensor || info.type.kind != TypeProto::Kind::Tensor || info.type.elemType == 0 ||
+      elemInfo(value.tensor.kind()).onnx == info.type.elemType)
+    return true;
+  report({.code = Code::BadGraph,
+          .message = fmt::format("output '{}' is declared as {}, but its node computes {}", info.name,
+                                 describe(info.type), value.tensor.type().text())});
+  return false;
+}
+
+void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
+  if (graph.outputs.empty()) report({.code = Code::BadGraph, .message = "the graph has no outputs"});
   for (const ValueInfo& info : graph.outputs) {
     if (isFailed(scope, info.name)) continue;
     const Imported* value = lookup(scope, info.name);
@@ -160,15 +169,7 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
       report({.code = Code::BadGraph, .message = fmt::format("no node computes the graph's output '{}'", info.name)});
       continue;
     }
-    if (value->kind == Imported::Kind::Tensor && info.type.kind == TypeProto::Kind::Tensor && info.type.elemType != 0 &&
-        elemInfo(value->tensor.kind()).onnx != info.type.elemType) {
-      report({.code = Code::BadGraph,
-              .message = fmt::format("output '{}' is declared as {}, but its node computes {}", info.name,
-                                     describe(info.type), value->tensor.type().text())});
-      continue;
-    }
-    const Imported target = saved(saved, info.name, *value);
-    result_.interface.outputs.push_back(portOf(info.name, target));
+    if (checkOutput(info, *value)) addOutput(info.name, *value);
   }
 }
 
@@ -217,13 +218,6 @@ Node GraphImport::resolved(const Node& node, const Scope& scope) const {
   return copy;
 }
 
-const onnx::Function* GraphImport::findFunction(const Node& node) const {
-  for (const onnx::Function& function : model_.functions)
-    if (function.name == node.opType && function.domain == node.domain && function.overload == node.overload)
-      return &function;
-  return nullptr;
-}
-
 void GraphImport::importNode(const Node& original, Scope& scope) {
   const auto failNode = [&](Error error) {
     report(std::move(error).at(placeOf(original)));
@@ -235,7 +229,9 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
 
   std::vector<Imported> operands;
   bool failed = false;
+  const bool waiting = waits(original);
   for (const std::string& name : original.inputs) {
+    if (waiting) break;
     const Imported* value = name.empty() ? nullptr : lookup(scope, name);
     if (value == nullptr && !name.empty()) {
       if (!isFailed(scope, name))
@@ -249,7 +245,7 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     operands.push_back(value == nullptr ? Imported::none() : *value);
   }
 
-  const onnx::Function* function = findFunction(original);
+  const onnx::Function* function = calledFunction(model_, original);
   const auto opset = scope.opsets->find(original.domain);
   const int64_t version = opset == scope.opsets->end() ? 0 : opset->second;
   const OpRow* row = function == nullptr ? findRow(original.domain, original.opType, version) : nullptr;
@@ -258,6 +254,11 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
                              : row == nullptr ? fmt::format("the operator is not supported at version {}", version)
                                               : fmt::format("the operator is not supported: {}", row->refusal);
     failNode({.code = Code::UnsupportedOp, .message = what});
+    return;
+  }
+  if (waiting) {
+    deferred_.push_back({.node = current_, .why = Deferred::Why::Waits, .values = {}});
+    deferredNames_.insert(original.outputs.begin(), original.outputs.end());
     return;
   }
   if (failed) {
@@ -276,7 +277,7 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     if (function != nullptr) {
       results = callFunction(*function, node, operands);
     } else {
-      OpImport op(*this, node, version, builder_, std::move(operands));
+      OpImport op(*this, node, version, builder_, operands);
       row->handler(op);
       results = std::move(op.results());
     }
@@ -289,11 +290,13 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     scope.failed.insert(original.outputs.begin(), original.outputs.end());
     return;
   } catch (const NeedsValue& needs) {
-    const bool known = std::all_of(needs.inputs.begin(), needs.inputs.end(), [&](const std::string& name) {
-      const auto it = options_.given.find(name);
-      return it != options_.given.end() && !it->second.tensors.empty();
-    });
-    if (known) throw;
+    if (mayCut_ && scopes_.size() > 1) throw;  // the node around all this is deferred
+    if (mayCut_) {
+      defer(original, needs, operands, row == nullptr ? AtRunTime::Alone : row->atRunTime);
+      while (function_->back() != last) function_->erase(function_->back());
+      return;
+    }
+    if (std::all_of(needs.inputs.begin(), needs.inputs.end(), isAtHand_)) throw;
     failNode({.code = Code::DynamicShape,
               .message = fmt::format("a shape depends on the value of input '{}', which is known only at run time",
                                      fmt::join(needs.inputs, "', '")),
@@ -397,7 +400,7 @@ void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
     int64_t bytes = 0;
     for (const Type& type : node->types()) bytes += type.bytes();
     if (bytes <= kFoldBytes && operandsAreConstant(*node)) {
-      auto values = options_.evaluator->evaluate(*node, constantOperands(*node));
+      auto values = evaluator_.evaluate(*node, constantOperands(*node));
       if (values.ok()) {
         std::vector<Value>& constants = folded[node];
         for (int i = 0; i < node->resultCount(); ++i) {
@@ -434,7 +437,7 @@ Tensor GraphImport::constantOf(Value v) {
       if (operand) work.push_back(operand.node);
     if (node->predicate()) work.push_back(node->predicate().node);
   }
-  if (!inputs.empty()) throw NeedsValue{{inputs.begin(), inputs.end()}};
+  if (!inputs.empty()) throw NeedsValue{v, {inputs.begin(), inputs.end()}};
 
   std::unordered_map<const aglow::Node*, std::vector<Tensor>> known;
   for (const auto& node : function_->nodes()) {
@@ -454,7 +457,7 @@ Tensor GraphImport::constantOf(Value v) {
              fmt::format("a value that decides a shape would be computed from a {}, which is over the limit "
                          "of {} bytes",
                          type.text(), kConstantBytes));
-    known[node.get()] = orFail(options_.evaluator->evaluate(*node, operands));
+    known[node.get()] = orFail(evaluator_.evaluate(*node, operands));
   }
   return known.at(v.node)[static_cast<size_t>(v.index)];
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,21 +11,25 @@
 
 #include "import/onnx/importer.h"
 #include "import/onnx/op_import.h"
+#include "import/onnx/parts.h"
 
 namespace aglow::onnx {
 
 class GraphImport {
 public:
-  // Inputs in `frozen` become constants with their given values.
-  GraphImport(const Model& model, const ImportOptions& options, const std::set<std::string>& frozen);
+  GraphImport(const Model& model, Evaluator& evaluator);
 
-  // Throws NeedsValue when a shape depends on given inputs that are not frozen yet.
-  Diagnosed<ImportedModel> run();
+  // The whole model. Inputs in `frozen` become constants with their given values. Throws NeedsValue when a shape
+  // depends on given inputs that are not frozen yet.
+  Diagnosed<ImportedModel> importWhole(const ImportOptions& options, const std::set<std::string>& frozen);
+  Diagnosed<ImportedPart> importPart(const PartRequest& request);
+  Diagnosed<std::vector<ModelValue>> evaluateNode(const PartRequest& request);
 
   // For OpImport.
   Tensor constantOf(Value v);
   std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs);
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
+  bool mayCut() const { return mayCut_; }
 
 private:
   // Names of a graph and of those around it, the opsets in force, and a function's attributes as its caller gave them.
@@ -39,15 +44,21 @@ private:
 
   class Entered;
 
-  void importInputs(const Graph& graph, Scope& scope);
-  void importInitializers(const Graph& graph, Scope& scope);
+  void checkOpsets(const Opsets& opsets);
+  void importInputs(const Graph& graph, const ImportOptions& options, const std::set<std::string>& frozen,
+                    Scope& scope);
+  void importKnown(const PartRequest& request, Scope& scope);
+  void importInitializers(const Graph& graph, Scope& scope, const std::set<std::string>* wanted = nullptr);
   void importNodes(const std::vector<Node>& nodes, Scope& scope);
   void importNode(const Node& node, Scope& scope);
   void importOutputs(const Graph& graph, Scope& scope);
+  void importPartOutputs(const PartRequest& request, Scope& scope, ImportedPart& part);
+  bool checkOutput(const ValueInfo& info, const Imported& value);
+  void addOutput(const std::string& name, const Imported& value);
+  void defer(const Node& node, const NeedsValue& needs, const std::vector<Imported>& operands, AtRunTime atRunTime);
+  bool waits(const Node& node) const;
   std::vector<Imported> callFunction(const onnx::Function& function, const Node& node,
                                      const std::vector<Imported>& operands);
-  const onnx::Function* findFunction(const Node& node) const;
-
   const Imported* lookup(const Scope& scope, const std::string& name) const;
   bool isFailed(const Scope& scope, const std::string& name) const;
   void define(Scope& scope, const std::string& name, Imported value);
@@ -58,8 +69,14 @@ private:
   void report(Error error) { diagnostics_.add(std::move(error)); }
 
   const Model& model_;
-  const ImportOptions& options_;
-  const std::set<std::string>& frozen_;
+  Evaluator& evaluator_;
+  bool mayCut_ = false;
+  // Whether a shape may depend on the value of an input: its value is at hand, for the next try.
+  std::function<bool(const std::string&)> isAtHand_ = [](const std::string&) { return false; };
+  size_t current_ = 0;  // position of the node of a part
+  std::vector<Deferred> deferred_;
+  std::set<std::string> deferredNames_;  // values that deferred nodes compute
+  std::set<std::string> freeze_;
   ImportedModel result_;
   aglow::Function* function_ = nullptr;
   Builder builder_;
@@ -67,6 +84,23 @@ private:
   std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input
   std::vector<Scope*> scopes_;                                      // innermost last
   size_t imported_ = 0;
+};
+
+// Makes a scope the innermost one for as long as it lives, also when an exception ends it.
+class GraphImport::Entered {
+public:
+  static constexpr size_t kMaxDepth = 100;  // of nested graphs and function calls
+
+  Entered(GraphImport& import, Scope& scope) : scopes_(import.scopes_) {
+    if (scopes_.size() >= kMaxDepth) fail(Code::LimitReached, "graphs and functions are nested too deeply");
+    scopes_.push_back(&scope);
+  }
+  ~Entered() { scopes_.pop_back(); }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+private:
+  std::vector<Scope*>& scopes_;
 };
 
 // The types of the graph's inputs, from what the model declares and what is given.

@@ -105,7 +105,7 @@ private:
     return info.type.kind == TypeProto::Kind::Optional ? *info.type.elem : info.type;
   }
 
-  void fromGiven(const ValueInfo& info, const GivenInput& given) {
+  void fromGiven(const ValueInfo& info, const ModelValue& given) {
     if (given.none || given.isSequence) return;
     if (given.tensors.size() != 1) return;
     const Type& type = given.tensors.front().type();

@@ -172,4 +172,8 @@ std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vecto
   return outputs;
 }
 
+void OpImport::leaveToRuntime() const {
+  if (graph_.mayCut()) throw NeedsValue{};
+}
+
 }  // namespace aglow::onnx

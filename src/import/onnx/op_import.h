@@ -23,9 +23,10 @@ struct Imported {
   static Imported none() { return {.kind = Kind::None}; }
 };
 
-// Thrown when a shape depends on inputs whose values are not part of the program yet.
+// Thrown when a shape depends on a value that is not part of the program yet.
 struct NeedsValue {
-  std::vector<std::string> inputs;
+  Value value;                      // none: the node is better left to the runtime
+  std::vector<std::string> inputs;  // that it is computed from
 };
 
 class GraphImport;
@@ -84,6 +85,8 @@ public:
   std::vector<Imported> inlineGraph(const Graph& graph, const std::vector<Imported>& inputs);
   // How many nodes the function has by now, for limits on unrolling.
   size_t functionSize() const { return b.function().size(); }
+  // Where a model may be cut, leaves the node to be run alone.
+  void leaveToRuntime() const;
 
 private:
   GraphImport& graph_;
@@ -93,6 +96,12 @@ private:
 
 using Handler = void(OpImport&);
 
+// What a node needs whose result's shape depends on a run-time value, when a model may be cut into parts.
+enum class AtRunTime : uint8_t {
+  Freeze,  // the part behind the cut is compiled for that value
+  Alone,   // the node is run by itself between two parts, which know only its result's type
+};
+
 // How an ONNX operator becomes nodes, or why it cannot. The first row whose range holds the version is taken.
 struct OpRow {
   std::string_view name;
@@ -101,7 +110,14 @@ struct OpRow {
   int64_t until = INT64_MAX;  // last version
   std::string_view domain = {};
   std::string_view refusal = {};  // why there is no handler
+  AtRunTime atRunTime = AtRunTime::Freeze;
 };
+
+// The row, with its nodes run alone where a model is cut at them.
+constexpr OpRow alone(OpRow row) {
+  row.atRunTime = AtRunTime::Alone;
+  return row;
+}
 
 // The row for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);

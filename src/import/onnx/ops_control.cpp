@@ -253,7 +253,12 @@ void sequenceMap(OpImport& c) {
 
 std::span<const OpRow> controlRows() {
   static constexpr OpRow rows[] = {
-      {"If", ifOp}, {"Loop", loop}, {"Scan", scan8, 8, 8}, {"Scan", scan9, 9}, {"SequenceMap", sequenceMap, 17}};
+      alone({"If", ifOp}),
+      alone({"Loop", loop}),
+      alone({"Scan", scan8, 8, 8}),
+      alone({"Scan", scan9, 9}),
+      alone({"SequenceMap", sequenceMap, 17}),
+  };
   return rows;
 }
 

@@ -165,8 +165,12 @@ void unique(OpImport& c) {
 
 std::span<const OpRow> indexRows() {
   static constexpr OpRow rows[] = {
-      {"Gather", gather},     {"Scatter", scatter}, {"TensorScatter", tensorScatter},
-      {"Compress", compress}, {"NonZero", nonZero}, {"Unique", unique},
+      {"Gather", gather},
+      {"Scatter", scatter},
+      {"TensorScatter", tensorScatter},
+      alone({"Compress", compress}),
+      alone({"NonZero", nonZero}),
+      alone({"Unique", unique}),
   };
   return rows;
 }

@@ -315,7 +315,7 @@ void col2Im(OpImport& c) {
 std::span<const OpRow> roiRows() {
   static constexpr OpRow rows[] = {{"RoiAlign", roiAlign, 10},
                                    {"MaxRoiPool", maxRoiPool},
-                                   {"NonMaxSuppression", nonMaxSuppression, 10},
+                                   alone({"NonMaxSuppression", nonMaxSuppression, 10}),
                                    {"Col2Im", col2Im, 18}};
   return rows;
 }

@@ -243,7 +243,7 @@ std::span<const OpRow> shapeRows() {
       {"Tile", tile},
       {"Concat", concat},
       {"Split", split},
-      {"Slice", slice},
+      alone({"Slice", slice}),
       {"DepthToSpace", depthToSpace},
       {"SpaceToDepth", spaceToDepth},
   };
