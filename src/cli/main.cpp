@@ -13,9 +13,9 @@ namespace aglow::cli {
 
 ExitCode report(const Diagnostics& diagnostics) {
   constexpr size_t kShown = 100;
-  const size_t count = diagnostics.errors().size();
-  for (size_t i = 0; i < std::min(count, kShown); ++i) std::cerr << diagnostics.errors()[i].text() << "\n";
-  if (count > kShown) std::cerr << "...\n";
+  const size_t shown = std::min(diagnostics.errors().size(), kShown), count = diagnostics.count();
+  for (size_t i = 0; i < shown; ++i) std::cerr << diagnostics.errors()[i].text() << "\n";
+  if (count > shown) std::cerr << "...\n";
   if (count > 1) std::cerr << fmt::format("{} errors\n", count);
   return diagnostics.exitCode();
 }

@@ -1,17 +1,21 @@
 #include "support/diagnostics.h"
 
-#include <algorithm>
+#include <functional>
 
 namespace aglow {
 
-ExitCode Diagnostics::exitCode() const {
-  if (errors_.empty()) return ExitCode::Ok;
-  ExitCode worst = codeInfo(errors_.front().code).exit;
-  for (const Error& error : errors_) {
-    const ExitCode exit = codeInfo(error.code).exit;
-    if (worst == ExitCode::NotSupported || exit == ExitCode::Internal) worst = exit;
-  }
-  return worst;
+namespace {
+
+constexpr size_t kKept = 10'000;
+
+}  // namespace
+
+void Diagnostics::add(Error error) {
+  if (!seen_.insert(std::hash<std::string>()(error.text())).second) return;
+  const ExitCode exit = codeInfo(error.code).exit;
+  if (count_ == 0 || exit_ == ExitCode::NotSupported || exit == ExitCode::Internal) exit_ = exit;
+  ++count_;
+  if (errors_.size() < kKept) errors_.push_back(std::move(error));
 }
 
 Diagnostics Diagnostics::at(std::string_view place) && {

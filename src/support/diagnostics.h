@@ -1,7 +1,9 @@
 // All that is wrong with a file, collected so that a user sees it at once.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -14,15 +16,20 @@ public:
   Diagnostics() = default;
   Diagnostics(Error error) { add(std::move(error)); }  // NOLINT(google-explicit-constructor)
 
-  void add(Error error) { errors_.push_back(std::move(error)); }
+  // The same words a second time are no further fault. Of very many, the first are kept and the others counted.
+  void add(Error error);
   bool empty() const { return errors_.empty(); }
   const std::vector<Error>& errors() const { return errors_; }
+  size_t count() const { return count_; }
   // The gravest: a faulty model outweighs an unsupported one.
-  ExitCode exitCode() const;
+  ExitCode exitCode() const { return exit_; }
   Diagnostics at(std::string_view place) &&;
 
 private:
   std::vector<Error> errors_;
+  std::unordered_set<uint64_t> seen_;  // hashes of all texts
+  size_t count_ = 0;
+  ExitCode exit_ = ExitCode::Ok;
 };
 
 // A value, or all the errors that kept it from being made.

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "import/onnx/tensor_data.h"
-#include "support/quote.h"
 
 namespace aglow::onnx {
 
@@ -22,13 +21,6 @@ constexpr int64_t kConstantBytes = int64_t{256} << 20;  // of a value that a sha
 constexpr int64_t kFoldBytes = 64 * 1024;               // results up to this size are folded at once
 
 }  // namespace
-
-std::string placeOf(const Node& node) {
-  std::string name = node.name;
-  if (name.empty() && !node.outputs.empty()) name = node.outputs.front();
-  const std::string op = node.domain.empty() ? node.opType : node.domain + "::" + node.opType;
-  return fmt::format("node {} ({})", quoted(name), shown(op));
-}
 
 GraphImport::GraphImport(const Model& model, Evaluator& evaluator)
     : model_(model),
@@ -55,16 +47,32 @@ Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, 
     return it != options.given.end() && !it->second.tensors.empty();
   };
   checkOpsets(model_.opsets);
+  if (!diagnostics_.empty()) return diagnostics_;  // no operator means what it says
   Scope scope;
   scope.opsets = &model_.opsets;
   const Entered entered(*this, scope);
   importInitializers(model_.graph, scope);
   importInputs(model_.graph, options, frozen, scope);
-  if (!diagnostics_.empty()) return diagnostics_;  // without inputs, everything else would fail as well
   importNodes(model_.graph.nodes, scope);
   importOutputs(model_.graph, scope);
-  if (!diagnostics_.empty()) return diagnostics_;
-  return std::move(result_);
+  if (diagnostics_.empty()) return std::move(result_);
+  // Nodes that need what failed, branches not taken and functions not called have not been looked at yet.
+  reportFaultsWithoutTypes(model_, diagnostics_);
+  return diagnostics_;
+}
+
+void GraphImport::report(Error error) {
+  // A function's own faults are the same wherever it is called from.
+  const bool own = error.code == Code::UnsupportedOp || error.code == Code::BadGraph;
+  for (auto it = scopes_.rbegin(); it != scopes_.rend(); ++it) {
+    const Scope& scope = **it;
+    if (scope.function != nullptr && own) {
+      error = std::move(error).at(placeOf(*scope.function));
+      break;
+    }
+    if (!scope.place.empty()) error = std::move(error).at(scope.place);
+  }
+  diagnostics_.add(std::move(error));
 }
 
 void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std::set<std::string>* wanted) {
@@ -87,7 +95,6 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
                                Scope& scope) {
   InputTypes inputs = resolveInputs(graph, options);
   for (const Error& error : inputs.diagnostics.errors()) report(error);
-  if (!diagnostics_.empty()) return;
 
   for (const ValueInfo& info : graph.inputs) {
     const auto given = options.given.find(info.name);
@@ -111,8 +118,11 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
       for (const Tensor& t : given->second.tensors)
         items.push_back(tensorInput(fmt::format("{}[{}]", info.name, items.size()), t.type(), &t));
       value = Imported::sequence(std::move(items));
+    } else if (const auto type = inputs.types.find(info.name); type != inputs.types.end()) {
+      value = tensorInput(info.name, type->second, isGiven ? &given->second.tensors.front() : nullptr);
     } else {
-      value = tensorInput(info.name, inputs.types.at(info.name), isGiven ? &given->second.tensors.front() : nullptr);
+      scope.failed.insert(info.name);  // reported above
+      continue;
     }
     Port port = portOf(info.name, value);
     if (freeze) port.kind = Port::Kind::Frozen;
@@ -234,26 +244,15 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     if (waiting) break;
     const Imported* value = name.empty() ? nullptr : lookup(scope, name);
     if (value == nullptr && !name.empty()) {
-      if (!isFailed(scope, name))
-        failNode({.code = Code::BadGraph,
-                  .message = fmt::format("input '{}' is not defined before its use", name),
-                  .where = {},
-                  .hint = "the nodes form a cycle, are not in order, or the name is misspelt"});
+      if (!isFailed(scope, name)) failNode(undefinedValue(name));
       failed = true;
       continue;
     }
     operands.push_back(value == nullptr ? Imported::none() : *value);
   }
 
-  const onnx::Function* function = calledFunction(model_, original);
-  const auto opset = scope.opsets->find(original.domain);
-  const int64_t version = opset == scope.opsets->end() ? 0 : opset->second;
-  const OpRow* row = function == nullptr ? findRow(original.domain, original.opType, version) : nullptr;
-  if (function == nullptr && (row == nullptr || row->handler == nullptr || version == 0)) {
-    const std::string what = version == 0     ? "its domain is not imported by the model"
-                             : row == nullptr ? fmt::format("the operator is not supported at version {}", version)
-                                              : fmt::format("the operator is not supported: {}", row->refusal);
-    failNode({.code = Code::UnsupportedOp, .message = what});
+  if (auto fault = operatorFault(original, *scope.opsets, model_)) {
+    failNode(*std::move(fault));
     return;
   }
   if (waiting) {
@@ -261,6 +260,9 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
     deferredNames_.insert(original.outputs.begin(), original.outputs.end());
     return;
   }
+  const onnx::Function* function = calledFunction(model_, original);
+  const int64_t version = function != nullptr ? 0 : scope.opsets->at(original.domain);
+  const OpRow* row = function != nullptr ? nullptr : findRow(original.domain, original.opType, version);
   if (failed) {
     for (const std::string& name : original.outputs) scope.failed.insert(name);
     return;
@@ -326,6 +328,7 @@ std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, 
          fmt::format("function '{}' takes {} inputs, got {}", function.name, function.inputs.size(), operands.size()));
   Scope scope;
   scope.opsets = &function.opsets;
+  scope.place = placeOf(node);
   for (const Attribute& attribute : function.attributeProtos) scope.attributes[attribute.name] = &attribute;
   for (const Attribute& attribute : node.attributes) scope.attributes[attribute.name] = &attribute;
   for (size_t i = 0; i < function.inputs.size(); ++i)
@@ -345,16 +348,18 @@ std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, 
   return results;
 }
 
-std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::vector<Imported>& inputs) {
+std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::vector<Imported>& inputs,
+                                                std::string place) {
   if (inputs.size() != graph.inputs.size())
     fail(Code::BadNode, fmt::format("the nested graph '{}' takes {} inputs, expected {}", graph.name,
                                     graph.inputs.size(), inputs.size()));
   Scope scope;
   scope.outer = scopes_.back();
   scope.opsets = scope.outer->opsets;
+  scope.place = std::move(place);
+  const Entered entered(*this, scope);
   for (size_t i = 0; i < inputs.size(); ++i) define(scope, graph.inputs[i].name, inputs[i]);
   importInitializers(graph, scope);
-  const Entered entered(*this, scope);
   importNodes(graph.nodes, scope);
   std::vector<Imported> results;
   for (const ValueInfo& info : graph.outputs) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "import/onnx/faults.h"
 #include "import/onnx/importer.h"
 #include "import/onnx/op_import.h"
 #include "import/onnx/parts.h"
@@ -27,7 +28,8 @@ public:
 
   // For OpImport.
   Tensor constantOf(Value v);
-  std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs);
+  // The place is what errors within the nested graph are told from.
+  std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs, std::string place);
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
   bool mayCut() const { return mayCut_; }
 
@@ -36,6 +38,7 @@ private:
   struct Scope {
     const Scope* outer = nullptr;
     const Opsets* opsets = nullptr;
+    std::string place;  // within the scope around it: a node, and which of its graphs
     std::map<std::string, const Attribute*> attributes;
     const onnx::Function* function = nullptr;  // a function's body: names of the caller are out of sight
     std::unordered_map<std::string, Imported> values;
@@ -66,7 +69,7 @@ private:
   void foldSince(aglow::Node* last, std::vector<Imported>& results);
   Port portOf(const std::string& name, const Imported& value);
 
-  void report(Error error) { diagnostics_.add(std::move(error)); }
+  void report(Error error);  // at the place of the innermost scope
 
   const Model& model_;
   Evaluator& evaluator_;
@@ -109,7 +112,5 @@ struct InputTypes {
   Diagnostics diagnostics;
 };
 InputTypes resolveInputs(const Graph& graph, const ImportOptions& options);
-
-std::string placeOf(const Node& node);
 
 }  // namespace aglow::onnx

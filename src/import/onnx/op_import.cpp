@@ -167,7 +167,7 @@ std::vector<int64_t> OpImport::axes(std::vector<int64_t> list, int64_t rank) con
 std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vector<Imported>& inputs) {
   // What the nested nodes are called is their own affair; afterwards the builder speaks for this node again.
   const std::string name = b.name();
-  std::vector<Imported> outputs = graph_.importNested(graph, inputs);
+  std::vector<Imported> outputs = graph_.importNested(graph, inputs, placeWithin(node, graph));
   b.named(name);
   return outputs;
 }

@@ -196,6 +196,7 @@ Diagnosed<ImportedPart> GraphImport::importPart(const PartRequest& request) {
   mayCut_ = true;
   isAtHand_ = [&request](const std::string& name) { return isSmall(request.known.at(name).value); };
   checkOpsets(request.opsets);
+  if (!diagnostics_.empty()) return diagnostics_;
   Scope scope;
   scope.opsets = &request.opsets;
   const Entered entered(*this, scope);
@@ -210,7 +211,10 @@ Diagnosed<ImportedPart> GraphImport::importPart(const PartRequest& request) {
     return part;
   }
   importPartOutputs(request, scope, part);
-  if (!diagnostics_.empty()) return diagnostics_;
+  if (!diagnostics_.empty()) {
+    reportFaultsWithoutTypes(model_, diagnostics_);
+    return diagnostics_;
+  }
   part.model = std::move(result_);
   part.deferred = std::move(deferred_);
   return part;
