@@ -14,6 +14,7 @@
 #include "layout/vector_layout.h"
 #include "stack/policy.h"
 #include "support/decision.h"
+#include "support/thread_pool.h"
 
 namespace aglow {
 
@@ -65,9 +66,10 @@ protected:
 };
 
 struct BackendOptions {
-  int64_t memoryLimit = 0;  // bytes of arena, constants, inputs and outputs together; 0: none
-  int threads = 1;          // at most this many
-  std::string cache = {};   // folder where generated code is kept; none: nowhere
+  int64_t memoryLimit = 0;                // bytes of arena, constants, inputs and outputs together; 0: none
+  int threads = 1;                        // at most this many
+  std::string cache = {};                 // folder where generated code is kept; none: nowhere
+  std::shared_ptr<ThreadPool> pool = {};  // with so many threads, shared with others; none: one of its own
 };
 
 class Backend {

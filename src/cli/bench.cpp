@@ -18,7 +18,7 @@ namespace aglow::cli {
 namespace {
 
 struct BenchOptions {
-  SessionOptions session;
+  SessionRequest session;
   int runs = 0;  // 0: as many as fit into the time
   double seconds = 2;
   bool json = false, profile = false;
@@ -44,7 +44,7 @@ Tensor randomTensor(const Type& type, Rng& rng) {
 // The executable with its inputs and outputs in place: a run allocates nothing here.
 class Runner {
 public:
-  explicit Runner(Session& session) : executable_(*session.executable) {
+  explicit Runner(OpenedProgram& session) : executable_(*session.executable) {
     Rng rng(1);
     for (const Binding& binding : executable_.inputs()) {
       const auto given = session.given.find(binding.name);
@@ -95,7 +95,8 @@ Statistics statisticsOf(std::vector<double> times) {
           .mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n)};
 }
 
-nlohmann::ordered_json report(const BenchOptions& bench, const Session& session, const std::vector<double>& times) {
+nlohmann::ordered_json report(const BenchOptions& bench, const OpenedProgram& session,
+                              const std::vector<double>& times) {
   const ExecutableFacts facts = session.executable->facts();
   const Statistics s = statisticsOf(times);
   return {{"median_ms", s.median * 1e3},
@@ -129,7 +130,7 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
   if (!bench.session.model.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
   std::optional<Profile> profile;
-  auto session = openSession(bench.session, false, [&](const Program& program) {
+  auto session = openProgram(bench.session, false, [&](const Program& program) {
     if (bench.profile || !bench.trace.empty()) profile.emplace(program);
   });
   if (!session.ok()) return session.diagnostics();

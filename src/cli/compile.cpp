@@ -104,20 +104,6 @@ struct Variant {
   std::map<std::string, int64_t> dims;
 };
 
-Result<std::vector<int64_t>> parseSizes(const std::string& text, const std::string& where) {
-  std::vector<int64_t> sizes;
-  for (size_t from = 0; from <= text.size();) {
-    const size_t to = std::min(text.find(',', from), text.size());
-    int64_t size = 0;
-    const auto [end, fault] = std::from_chars(text.data() + from, text.data() + to, size);
-    if (fault != std::errc() || end != text.data() + to || size < 0)
-      return usage(fmt::format("{}: '{}' is no size", where, text.substr(from, to - from)));
-    sizes.push_back(size);
-    from = to + 1;
-  }
-  return sizes;
-}
-
 // Symbols that stand for the first extent of inputs.
 Result<std::vector<std::string>> batchSymbols(const ModelFile& file) {
   std::vector<std::string> symbols;
@@ -131,32 +117,30 @@ Result<std::vector<std::string>> batchSymbols(const ModelFile& file) {
   return symbols;
 }
 
-// `--dim NAME=1,4,8` and `--batch 1,4,8` ask for one entry per size. Takes such dimensions out of the options.
+// `--dim NAME=1,4,8` and `--batch 1,4,8` ask for one entry per size, several of them for one per combination.
 Result<std::vector<Variant>> variantsOf(EmitOptions& options, const ModelFile& file) {
-  std::vector<Variant> variants;
-  std::vector<std::string> single;
-  for (const std::string& text : options.model.dims) {
-    AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
-    if (pair.second.find(',') == std::string::npos) {
-      single.push_back(text);
-      continue;
-    }
-    if (!variants.empty() || !options.batches.empty()) return usage("only one dimension can have several sizes");
-    AGLOW_TRY(const std::vector<int64_t> sizes, parseSizes(pair.second, "--dim " + text));
-    const std::string letters = pair.first == "batch" ? "b" : codegen::cIdentifier(pair.first);
-    for (const int64_t size : sizes)
-      variants.push_back({.suffix = fmt::format("_{}{}", letters, size), .dims = {{pair.first, size}}});
-  }
-  options.model.dims = single;
+  constexpr size_t kMost = 256;
+  std::vector<Variant> variants(1);
+  const auto multiply = [&](const std::string& letters, const std::vector<std::string>& symbols,
+                            const std::vector<int64_t>& sizes) -> Status {
+    std::vector<Variant> next;
+    for (const Variant& variant : variants)
+      for (const int64_t size : sizes) {
+        next.push_back(variant);
+        if (sizes.size() > 1) next.back().suffix += fmt::format("_{}{}", letters, size);
+        for (const std::string& symbol : symbols) next.back().dims[symbol] = size;
+      }
+    if (next.size() > kMost) return usage(fmt::format("more than {} combinations of sizes", kMost));
+    variants = std::move(next);
+    return {};
+  };
+  AGLOW_TRY(const SeveralSizes several, takeSeveralSizes(options.model.dims));
+  for (const auto& [name, sizes] : several)
+    AGLOW_OK(multiply(name == "batch" ? "b" : codegen::cIdentifier(name), {name}, sizes));
   if (!options.batches.empty()) {
     AGLOW_TRY(const std::vector<std::string> symbols, batchSymbols(file));
-    for (const int64_t size : options.batches) {
-      Variant variant{.suffix = options.batches.size() == 1 ? "" : fmt::format("_b{}", size), .dims = {}};
-      for (const std::string& symbol : symbols) variant.dims[symbol] = size;
-      variants.push_back(std::move(variant));
-    }
+    AGLOW_OK(multiply("b", symbols, options.batches));
   }
-  if (variants.empty()) variants.emplace_back();
   std::set<std::string> names;
   for (const Variant& variant : variants)
     if (!names.insert(variant.suffix).second) return usage("the same size is asked for twice");

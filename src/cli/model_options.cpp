@@ -136,6 +136,28 @@ Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& tex
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
+Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
+  SeveralSizes several;
+  std::vector<std::string> single;
+  for (const std::string& text : dims) {
+    AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
+    if (pair.second.find(',') == std::string::npos) {
+      single.push_back(text);
+      continue;
+    }
+    std::vector<int64_t> sizes;
+    for (size_t from = 0; from <= pair.second.size();) {
+      const size_t to = std::min(pair.second.find(',', from), pair.second.size());
+      AGLOW_TRY(const int64_t size, parseSize(std::string_view(pair.second).substr(from, to - from), "--dim " + text));
+      sizes.push_back(size);
+      from = to + 1;
+    }
+    several.emplace_back(pair.first, std::move(sizes));
+  }
+  dims = std::move(single);
+  return several;
+}
+
 Result<CompileOptions> ModelOptions::parse() const {
   if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty()))
     return usage("--shape, --dim and --value are for ONNX files; a text form has its sizes");
@@ -194,8 +216,8 @@ Result<int64_t> ModelOptions::memoryLimitBytes() const {
 }
 
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
-                                                           const std::vector<std::string>& assignments,
-                                                           std::string_view option) {
+                                                     const std::vector<std::string>& assignments,
+                                                     std::string_view option) {
   std::map<std::string, ModelValue> given;
   std::vector<std::string_view> names;
   for (const onnx::ValueInfo& info : graph.inputs) names.push_back(info.name);

@@ -24,14 +24,19 @@ struct ModelOptions {
   Result<int64_t> memoryLimitBytes() const;
 };
 
+// Dimensions with more than one size, in the order they were named.
+using SeveralSizes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+// Takes those of the form NAME=1,4,8 out of the words of --dim.
+Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims);
+
 // NAME=REST, split at the last '='.
 Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option);
 
 // Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER or NAME=@none. The model says
 // which element kinds to expect.
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
-                                                           const std::vector<std::string>& assignments,
-                                                           std::string_view option);
+                                                     const std::vector<std::string>& assignments,
+                                                     std::string_view option);
 
 // A loaded model file: ONNX as its structs; text forms only by their path.
 struct ModelFile {

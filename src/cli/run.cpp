@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/session.h"
+#include "compile/text_files.h"
 #include "tensor/npy.h"
 
 namespace aglow::cli {
@@ -13,24 +14,23 @@ namespace aglow::cli {
 namespace {
 
 struct RunOptions {
-  SessionOptions session;
+  SessionRequest session;
   std::string outputDir;
 };
 
 // Writes the outputs under their positions. What was written is taken back when a later one fails.
 class OutputWriter {
 public:
-  explicit OutputWriter(std::map<std::string, Tensor> results) : results_(std::move(results)) {}
+  OutputWriter() = default;
   ~OutputWriter() {
     if (done_) return;
     std::error_code ignored;
     for (auto it = written_.rbegin(); it != written_.rend(); ++it) std::filesystem::remove(*it, ignored);
   }
 
-  Status write(const std::string& folder, const Interface& interface) {
+  Status write(const std::string& folder, const std::vector<ModelValue>& outputs) {
     AGLOW_OK(makeFolder(folder));
-    for (size_t i = 0; i < interface.outputs.size(); ++i)
-      AGLOW_OK(write(fmt::format("{}/{}", folder, i), interface.outputs[i]));
+    for (size_t i = 0; i < outputs.size(); ++i) AGLOW_OK(write(fmt::format("{}/{}", folder, i), outputs[i]));
     done_ = true;
     return {};
   }
@@ -44,23 +44,23 @@ private:
     return {};
   }
 
-  Status write(const std::string& base, const Port& port) {
-    if (port.kind == Port::Kind::None) {
+  Status write(const std::string& base, const ModelValue& value) {
+    if (value.none) {
       written_.push_back(base + ".none");
       if (std::ofstream(base + ".none").good()) return {};
       return Error{.code = Code::FileWrite, .message = "cannot be written", .where = base + ".none"};
     }
-    if (port.kind == Port::Kind::Sequence) {
+    if (value.isSequence) {
       AGLOW_OK(makeFolder(base));
-      for (size_t i = 0; i < port.items.size(); ++i) AGLOW_OK(write(fmt::format("{}/{}", base, i), port.items[i]));
+      for (size_t i = 0; i < value.tensors.size(); ++i)
+        AGLOW_OK(write(fmt::format("{}/{}", base, i), ModelValue::of(value.tensors[i])));
       return {};
     }
-    AGLOW_OK(writeNpy(base + ".npy", results_.at(port.placeholder)));
+    AGLOW_OK(writeNpy(base + ".npy", value.tensor()));
     written_.push_back(base + ".npy");
     return {};
   }
 
-  std::map<std::string, Tensor> results_;
   std::vector<std::string> written_;
   bool done_ = false;
 };
@@ -77,39 +77,61 @@ std::string preview(const Tensor& tensor) {
   return "[" + out + (count > kShown ? ", …]" : "]");
 }
 
-Status show(const Interface& interface, const std::map<std::string, Tensor>& results) {
+struct NamedOutputs {
+  std::vector<std::string> names;
+  std::vector<ModelValue> values;
+};
+
+Status show(const NamedOutputs& outputs) {
   std::string out;
-  const auto add = [&](auto&& self, const Port& port, const std::string& name) -> void {
-    if (port.kind == Port::Kind::None) out += fmt::format("{} : none\n", name);
-    for (size_t i = 0; i < port.items.size(); ++i) self(self, port.items[i], fmt::format("{}[{}]", name, i));
-    if (port.kind != Port::Kind::Tensor) return;
-    const Tensor& tensor = results.at(port.placeholder);
+  const auto add = [&](const std::string& name, const Tensor& tensor) {
     out += fmt::format("{} : {} = {}\n", name, tensor.type().text(), preview(tensor));
   };
-  for (const Port& port : interface.outputs) add(add, port, port.name);
+  for (size_t i = 0; i < outputs.values.size(); ++i) {
+    const ModelValue& value = outputs.values[i];
+    const std::string& name = outputs.names[i];
+    if (value.none) out += fmt::format("{} : none\n", name);
+    if (value.isTensor()) add(name, value.tensor());
+    for (size_t k = 0; value.isSequence && k < value.tensors.size(); ++k)
+      add(fmt::format("{}[{}]", name, k), value.tensors[k]);
+  }
   return printOut(out);
 }
 
-Diagnosed<Unit> execute(const RunOptions& run) {
-  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  auto session = openSession(run.session, true);
-  if (!session.ok()) return session.diagnostics();
-  Executable* executable = session->executable.get();
-  if (executable == nullptr) return Unit{};
-  // Inputs that the program does not read (dead, or folded away) need no place in it.
-  std::map<std::string, Tensor> used;
-  for (const Binding& binding : executable->inputs())
-    if (const auto it = session->given.find(binding.name); it != session->given.end()) used.insert(*it);
-  auto inputs = bindByName(executable->inputs(), used);
-  if (!inputs.ok()) return failed(inputs);
-  auto outputs = executable->run(*inputs);
-  if (!outputs.ok()) return Diagnostics(outputs.error()).at(run.session.model.model);
+Diagnosed<NamedOutputs> runModel(const SessionRequest& request) {
+  auto opened = openSession(request);
+  if (!opened.ok()) return opened.diagnostics();
+  auto outputs = opened->session->run(opened->inputs);
+  if (!outputs.ok()) return Diagnostics(outputs.diagnostics()).at(request.model.model);
+  NamedOutputs named{.names = {}, .values = *std::move(outputs)};
+  for (const onnx::ValueInfo& info : opened->session->graph().outputs) named.names.push_back(info.name);
+  return named;
+}
 
-  std::map<std::string, Tensor> results;
-  const auto bindings = executable->outputs();
-  for (size_t i = 0; i < bindings.size(); ++i) results[bindings[i].name] = (*outputs)[i];
-  const Status written = run.outputDir.empty() ? show(session->interface, results)
-                                               : OutputWriter(results).write(run.outputDir, session->interface);
+// A text form is one program, with its sizes.
+Diagnosed<NamedOutputs> runProgram(const SessionRequest& request) {
+  auto opened = openProgram(request, true);
+  if (!opened.ok()) return opened.diagnostics();
+  Executable* executable = opened->executable.get();
+  if (executable == nullptr) return NamedOutputs{};
+  auto inputs = bindByName(executable->inputs(), opened->given);
+  if (!inputs.ok()) return Diagnostics(inputs.error());
+  auto outputs = executable->run(*inputs);
+  if (!outputs.ok()) return Diagnostics(outputs.error()).at(request.model.model);
+  NamedOutputs named;
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    named.names.push_back(executable->outputs()[i].name);
+    named.values.push_back(ModelValue::of((*outputs)[i]));
+  }
+  return named;
+}
+
+Diagnosed<Unit> execute(const RunOptions& run) {
+  const bool wholly = isTextForm(run.session.model.model) || !run.session.model.stopAfter.empty();
+  auto outputs = wholly ? runProgram(run.session) : runModel(run.session);
+  if (!outputs.ok()) return outputs.diagnostics();
+  if (!run.session.model.stopAfter.empty()) return Unit{};
+  const Status written = run.outputDir.empty() ? show(*outputs) : OutputWriter().write(run.outputDir, outputs->values);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
 }

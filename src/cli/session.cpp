@@ -58,7 +58,7 @@ Result<std::map<std::string, Tensor>> collect(const Interface& interface,
 
 }  // namespace
 
-void SessionOptions::add(CLI::App& command) {
+void SessionRequest::add(CLI::App& command) {
   model.add(command);
   command
       .add_option("--input,-i", inputs,
@@ -75,23 +75,76 @@ void SessionOptions::add(CLI::App& command) {
           "Folder where generated code is kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in "
           "the user's cache)")
       ->type_name("DIR");
+  command.add_flag("--pad", pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares");
 }
 
-Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
-                               const std::function<void(const Program&)>& seen) {
+namespace {
+
+Result<BackendOptions> backendOptions(const SessionRequest& request) {
+  AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
+  return BackendOptions{.memoryLimit = limit,
+                        .threads = request.threads > 0 ? request.threads : machineThreads(),
+                        .cache = codegen::cacheFolder(request.cache)};
+}
+
+// Where values are known that --value would have to name otherwise, it says no more than --input.
+Result<std::map<std::string, ModelValue>> inputsOf(const SessionRequest& request, const onnx::Graph& graph) {
+  std::vector<std::string> assignments = request.inputs;
+  assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
+  return readInputs(graph, assignments, "--input");
+}
+
+}  // namespace
+
+Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  const Clock::time_point start = Clock::now();
+  SessionRequest request = words;
+  auto several = takeSeveralSizes(request.model.dims);
+  if (!several.ok()) return failed(several);
+  auto compile = request.model.parse();
+  if (!compile.ok()) return failed(compile);
+  auto backend = backendOptions(request);
+  if (!backend.ok()) return failed(backend);
+  auto file = openModel(request.model.model);
+  if (!file.ok()) return failed(file);
+  AGLOW_CHECK(file->onnx.has_value(), "a text form has no session");
+  auto inputs = inputsOf(request, file->onnx->graph);
+  if (!inputs.ok()) return failed(inputs);
+
+  OpenedModel opened;
+  opened.inputs = *std::move(inputs);
+  // What comes as an input says the same as --shape and --dim; where both are there, they have to agree.
+  SessionOptions options{.compile = *std::move(compile), .backend = *std::move(backend), .pad = request.pad};
+  options.prepared.insert(several->begin(), several->end());
+  if (request.pad && options.prepared.empty())
+    return Error{.code = Code::Usage,
+                 .message = "--pad needs sizes to fill up to",
+                 .where = {},
+                 .hint = "name them with --dim, e.g. --dim batch=1,4,16"};
+  if (request.model.timing)
+    options.compiled = [](const Compilation& compilation) { std::cerr << timingTable(compilation); };
+  const Clock::time_point loaded = Clock::now();
+  auto session = Session::open(*std::move(file->onnx), std::move(options));
+  if (!session.ok()) return Diagnostics(session.diagnostics()).at(request.model.model);
+  opened.session = *std::move(session);
+  opened.loadSeconds = seconds(start, loaded);
+  opened.compileSeconds = seconds(loaded, Clock::now());
+  return opened;
+}
+
+Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
+                                     const std::function<void(const Program&)>& seen) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
   auto options = request.model.parse();
   if (!options.ok()) return failed(options);
-  auto limit = request.model.memoryLimitBytes();
-  if (!limit.ok()) return failed(limit);
+  auto backend = backendOptions(request);
+  if (!backend.ok()) return failed(backend);
   auto file = openModel(request.model.model);
   if (!file.ok()) return failed(file);
   if (file->onnx) {
-    // Here values are known that --value would have to name otherwise: it says no more than --input.
-    std::vector<std::string> assignments = request.inputs;
-    assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
-    auto given = readInputs(file->onnx->graph, assignments, "--input");
+    auto given = inputsOf(request, file->onnx->graph);
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
   }
@@ -106,7 +159,7 @@ Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
   if (!compiled.ok()) return compiled.diagnostics();
   if (request.model.timing) std::cerr << timingTable(*compiled);
 
-  Session session{.interface = compiled->interface};
+  OpenedProgram session{.interface = compiled->interface};
   session.loadSeconds = seconds(start, imported);
   if (!options->stopAfter.empty()) return session;
   auto tensors = file->onnx ? collect(session.interface, options->given, needAll)
@@ -114,9 +167,7 @@ Diagnosed<Session> openSession(const SessionOptions& request, bool needAll,
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
   if (seen) seen(*compiled->program);
-  auto executable = load(*std::move(compiled), {.memoryLimit = *limit,
-                                                .threads = request.threads > 0 ? request.threads : machineThreads(),
-                                                .cache = codegen::cacheFolder(request.cache)});
+  auto executable = load(*std::move(compiled), *backend);
   if (!executable.ok()) return failed(executable);
   session.executable = *std::move(executable);
   session.compileSeconds = seconds(imported, Clock::now());

@@ -1,22 +1,34 @@
-// What `run` and `bench` have in common: a model compiled and loaded, and its inputs read from files.
+// What commands that run models have in common: the model opened, and its inputs read from files.
 #pragma once
 
 #include <functional>
 
 #include "cli/model_options.h"
+#include "runtime/session.h"
 
 namespace aglow::cli {
 
-struct SessionOptions {
+struct SessionRequest {
   ModelOptions model;
   std::vector<std::string> inputs;
   int threads = 0;  // 0: one per processor
   std::string cache;
+  bool pad = false;
 
   void add(CLI::App& command);
 };
 
-struct Session {
+// A model for whatever sizes, and values for its inputs.
+struct OpenedModel {
+  std::unique_ptr<Session> session;
+  std::map<std::string, ModelValue> inputs;  // those that files were named for
+  double loadSeconds = 0;
+  double compileSeconds = 0;
+};
+Diagnosed<OpenedModel> openSession(const SessionRequest& request);
+
+// A model or text form compiled whole, for one set of sizes.
+struct OpenedProgram {
   Interface interface;
   std::unique_ptr<Executable> executable;  // none where --stop-after ends before
   std::map<std::string, Tensor> given;     // values by placeholder, of the inputs that files were named for
@@ -25,7 +37,7 @@ struct Session {
 };
 
 // With `needAll` every input of the model has to be given. `seen` gets the program before the backend takes it.
-Diagnosed<Session> openSession(const SessionOptions& options, bool needAll,
-                               const std::function<void(const Program&)>& seen = {});
+Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
+                                     const std::function<void(const Program&)>& seen = {});
 
 }  // namespace aglow::cli

@@ -104,10 +104,14 @@ Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptio
   auto imported = onnx::importModel(
       model, {.shapes = options.shapes, .dims = options.dims, .given = options.given, .evaluator = &evaluator});
   if (!imported.ok()) return imported.diagnostics();
+  return compileImported(*std::move(imported), options);
+}
+
+Diagnosed<Compilation> compileImported(onnx::ImportedModel imported, const CompileOptions& options) {
   Compilation compilation;
-  compilation.module = std::move(imported->module);
+  compilation.module = std::move(imported.module);
   compilation.function = compilation.module->functions().front().get();
-  compilation.interface = std::move(imported->interface);
+  compilation.interface = std::move(imported.interface);
   return finish(std::move(compilation), options);
 }
 

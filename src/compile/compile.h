@@ -66,6 +66,7 @@ struct Compilation {
 // A model file (ONNX, or a text form by its ending .graph or .ir) through all phases, or as far as the options say.
 Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options);
 Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options);
+Diagnosed<Compilation> compileImported(onnx::ImportedModel imported, const CompileOptions& options);
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options);
 
 // The backend that the options name; Usage error with the names there are.

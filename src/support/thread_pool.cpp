@@ -61,6 +61,8 @@ void ThreadPool::work(int thread) {
 int32_t ThreadPool::run(int64_t units, const std::function<int32_t(int, int64_t, int64_t)>& part) {
   if (units == 0) return 0;
   if (workers_.empty() || units == 1) return part(0, 0, units);
+  const std::unique_lock call(calling_, std::try_to_lock);
+  if (!call) return part(0, 0, units);
   units_ = units;
   parts_ = static_cast<int>(std::min<int64_t>(units, threads()));
   part_ = &part;

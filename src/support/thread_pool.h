@@ -21,7 +21,7 @@ public:
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
   // Calls part(thread, begin, end) for as many equal parts of the units as there are threads (fewer where there are
-  // fewer units), and gives the largest of what the calls give. One call at a time.
+  // fewer units), and gives the largest of what the calls give. While a call is going on, others do their work alone.
   int32_t run(int64_t units, const std::function<int32_t(int, int64_t, int64_t)>& part);
 
 private:
@@ -29,6 +29,7 @@ private:
   void doPart(int thread);
 
   std::vector<std::thread> workers_;
+  std::mutex calling_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> round_ = 0;  // grows with every call of run

@@ -27,7 +27,8 @@ constexpr const char* kEntry = "model";
 
 class CpuExecutable : public Executable {
 public:
-  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target, int threads, bool cached)
+  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target,
+                std::shared_ptr<ThreadPool> pool, bool cached)
       : program_(std::move(program)),
         memory_(std::move(memory)),
         code_(std::move(code)),
@@ -37,18 +38,18 @@ public:
         outputs_(bindingsOf(program_, program_.outputs())),
         arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
         bases_(static_cast<size_t>(memory_.bases())),
-        pool_(threads) {
+        pool_(std::move(pool)) {
     for (const RegionId id : memory_.constants()) {
       constants_.push_back(initialValue(program_[id]));
       bases_[static_cast<size_t>(memory_[id].base)] = constants_.back().ref().data;
     }
     bases_[MemoryMap::kActivations] = arena_.mutableData();
-    if (threads > 1) {
+    if (pool_->threads() > 1) {
       runTime_.parallelFor = [](void* pool, codegen::StepFunction* step, void* const* addresses, int64_t units) {
         return static_cast<ThreadPool*>(pool)->run(
             units, [=](int, int64_t begin, int64_t end) { return step(addresses, begin, end); });
       };
-      runTime_.parallelContext = &pool_;
+      runTime_.parallelContext = pool_.get();
     }
   }
 
@@ -56,7 +57,7 @@ public:
   std::span<const Binding> outputs() const override { return outputs_; }
   ExecutableFacts facts() const override {
     return {.target = target_,
-            .threads = pool_.threads(),
+            .threads = pool_->threads(),
             .arenaBytes = memory_.activationBytes(),
             .weightsBytes = memory_.constantBytes(),
             .cached = cached_};
@@ -106,7 +107,7 @@ private:
   Tensor arena_;
   std::vector<std::byte*> bases_;
   codegen::RunTime runTime_;
-  ThreadPool pool_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 }  // namespace
@@ -159,9 +160,10 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
   }
   AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry, named));
   const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
+  std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
   try {
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(program), std::move(memory),
-                                                                       std::move(code), name, options.threads, cached));
+                                                                       std::move(code), name, std::move(pool), cached));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

@@ -11,6 +11,7 @@
 
 #include "import/onnx/faults.h"
 #include "import/onnx/importer.h"
+#include "import/onnx/inputs.h"
 #include "import/onnx/op_import.h"
 #include "import/onnx/parts.h"
 
@@ -106,11 +107,5 @@ private:
   std::vector<Scope*>& scopes_;
 };
 
-// The types of the graph's inputs, from what the model declares and what is given.
-struct InputTypes {
-  std::map<std::string, Type> types;  // of tensor inputs
-  Diagnostics diagnostics;
-};
-InputTypes resolveInputs(const Graph& graph, const ImportOptions& options);
 
 }  // namespace aglow::onnx

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
-#include "import/onnx/graph_import.h"
+#include "import/onnx/inputs.h"
 
 namespace aglow::onnx {
 
@@ -29,6 +30,12 @@ public:
     return Error{.code = Code::DimConflict,
                  .message = fmt::format("dimension '{}' is {} by {}, but {} by {}", name, it->second.size,
                                         it->second.source, size, source)};
+  }
+
+  std::map<std::string, int64_t> sizes() const {
+    std::map<std::string, int64_t> sizes;
+    for (const auto& [name, binding] : sizes_) sizes[name] = binding.size;
+    return sizes;
   }
 
 private:
@@ -61,6 +68,7 @@ public:
       if (!options_.given.contains(info.name) && !options_.shapes.contains(info.name) &&
           !initialized_.contains(info.name))
         fromDeclaration(info);
+    result_.sizes = symbols_.sizes();
     return std::move(result_);
   }
 

@@ -59,6 +59,12 @@ void resolveAttributes(std::vector<Node>& nodes, const std::map<std::string, con
   }
 }
 
+std::vector<std::string> unique(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 bool isSmall(const ModelValue& value) { return value.isTensor() && value.tensor().type().elements() <= kSmallValue; }
 
 }  // namespace
@@ -66,9 +72,13 @@ bool isSmall(const ModelValue& value) { return value.isTensor() && value.tensor(
 std::vector<std::string> namesRead(const Node& node) {
   std::vector<std::string> names;
   addNamesRead(node, names);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  return unique(std::move(names));
+}
+
+std::vector<std::string> freeNames(const Graph& graph) {
+  std::vector<std::string> names;
+  addFreeNames(graph, names);
+  return unique(std::move(names));
 }
 
 const Function* calledFunction(const Model& model, const Node& node) {

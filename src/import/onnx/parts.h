@@ -54,6 +54,8 @@ Diagnosed<std::vector<ModelValue>> evaluateNode(const Model& model, const PartRe
 
 // The names that a node reads, those that its nested graphs take from outside included.
 std::vector<std::string> namesRead(const Node& node);
+// The names that a nested graph takes from outside.
+std::vector<std::string> freeNames(const Graph& graph);
 // The function of the model that a node calls, or null.
 const Function* calledFunction(const Model& model, const Node& node);
 // A function's body as a graph, with the attributes of the call in place.
