@@ -257,9 +257,7 @@ Diagnosed<std::vector<ModelValue>> GraphRunner::run(Values values) {
   std::vector<ModelValue> outputs;
   for (const onnx::ValueInfo& info : graph_.outputs) {
     const KnownValue* value = find(info.name, values);
-    if (value == nullptr)
-      return Error{.code = Code::BadGraph,
-                   .message = fmt::format("no node computes the graph's output '{}'", info.name)};
+    if (value == nullptr) return onnx::uncomputedOutput(info.name);
     outputs.push_back(value->value);
   }
   return outputs;

@@ -121,6 +121,10 @@ std::optional<Error> operatorFault(const Node& node, const Opsets& opsets, const
                                            : fmt::format("the operator is not supported: {}", row->refusal)};
 }
 
+Error uncomputedOutput(const std::string& name) {
+  return {.code = Code::BadGraph, .message = fmt::format("no node computes the graph's output '{}'", name)};
+}
+
 Error undefinedValue(const std::string& name) {
   return {.code = Code::BadGraph,
           .message = fmt::format("input {} is not defined before its use", quoted(name)),

@@ -20,6 +20,7 @@ std::string placeWithin(const Node& node, const Graph& graph);
 // Why the node's operator cannot be imported; nothing when it can.
 std::optional<Error> operatorFault(const Node& node, const Opsets& opsets, const Model& model);
 Error undefinedValue(const std::string& name);
+Error uncomputedOutput(const std::string& name);
 
 // Every unknown operator, undefined value and malformed initializer of the model, nested graphs and the functions it
 // calls included.

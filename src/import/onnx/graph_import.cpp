@@ -176,7 +176,7 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
     if (isFailed(scope, info.name)) continue;
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
-      report({.code = Code::BadGraph, .message = fmt::format("no node computes the graph's output '{}'", info.name)});
+      report(uncomputedOutput(info.name));
       continue;
     }
     if (checkOutput(info, *value)) addOutput(info.name, *value);

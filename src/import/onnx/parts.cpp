@@ -183,8 +183,16 @@ void GraphImport::importPartOutputs(const PartRequest& request, Scope& scope, Im
   std::set<std::string> needed;
   for (const Deferred& deferred : deferred_)
     for (std::string& name : namesRead(request.graph.nodes[deferred.node])) needed.insert(std::move(name));
+  std::set<std::string> outside;
+  for (const TensorProto& t : request.graph.initializers) outside.insert(t.name);
+  for (const SparseTensorProto& t : request.graph.sparseInitializers) outside.insert(t.values.name);
+  for (const auto& [name, value] : request.known) outside.insert(name);
   for (const ValueInfo& info : request.graph.outputs) {
-    if (const Imported* value = lookup(scope, info.name); value != nullptr && !checkOutput(info, *value)) continue;
+    const Imported* value = lookup(scope, info.name);
+    if (value != nullptr && !checkOutput(info, *value)) continue;
+    if (value == nullptr && !outside.contains(info.name) && !deferredNames_.contains(info.name) &&
+        !isFailed(scope, info.name))
+      report(uncomputedOutput(info.name));
     needed.insert(info.name);
   }
   std::set<std::string> computed;
