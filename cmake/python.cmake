@@ -1,0 +1,28 @@
+# The Python module: src/python as python/aglow/_core. In the build folder the package lies complete below python/, so
+# that tests run it from there.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_ROOT
+                OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE NANOBIND_FAULT ERROR_QUIET)
+if(NANOBIND_FAULT)
+  message(FATAL_ERROR "AGLOW_PYTHON needs nanobind: ${Python_EXECUTABLE} -m pip install nanobind")
+endif()
+find_package(nanobind CONFIG REQUIRED)
+
+file(GLOB PYTHON_SOURCES CONFIGURE_DEPENDS src/python/*.cpp)
+nanobind_add_module(_core NB_STATIC NOMINSIZE ${PYTHON_SOURCES})
+target_compile_options(_core PRIVATE ${AGLOW_WARNINGS})
+# Headers of Python and nanobind are not ours to keep free of warnings.
+target_include_directories(_core SYSTEM PRIVATE ${Python_INCLUDE_DIRS} ${NB_DIR}/include)
+target_link_libraries(_core PRIVATE aglow_library)
+# Other modules of the same process may hold the same libraries.
+target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+
+set(PACKAGE ${CMAKE_BINARY_DIR}/python/aglow)
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PACKAGE})
+file(MAKE_DIRECTORY ${PACKAGE})
+file(GLOB PYTHON_FILES CONFIGURE_DEPENDS python/aglow/*.py python/aglow/*.pyi python/aglow/py.typed)
+foreach(file ${PYTHON_FILES})
+  get_filename_component(name ${file} NAME)
+  file(CREATE_LINK ${file} ${PACKAGE}/${name} SYMBOLIC)
+endforeach()
+install(TARGETS _core LIBRARY DESTINATION aglow COMPONENT python)

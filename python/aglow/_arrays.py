@@ -1,0 +1,66 @@
+"""Arrays as the compiler takes and gives them.
+
+Kinds that numpy lacks are arrays of ml_dtypes where it is installed. Without it they are raw bits: bfloat16 as uint16;
+float8, 4-bit and 2-bit kinds one element a byte, as uint8 or int8. Raw bits are taken as inputs in any case.
+"""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+# kind of the compiler: (numpy's type of the bits, name in ml_dtypes)
+_KINDS: dict[str, tuple[str, Optional[str]]] = {
+    "f32": ("f4", None), "f64": ("f8", None), "f16": ("f2", None), "bf16": ("u2", "bfloat16"),
+    "f8e4m3fn": ("u1", "float8_e4m3fn"), "f8e4m3fnuz": ("u1", "float8_e4m3fnuz"), "f8e5m2": ("u1", "float8_e5m2"),
+    "f8e5m2fnuz": ("u1", "float8_e5m2fnuz"), "f8e8m0": ("u1", "float8_e8m0fnu"), "f4e2m1": ("u1", "float4_e2m1fn"),
+    "i2": ("i1", "int2"), "i4": ("i1", "int4"), "u2": ("u1", "uint2"), "u4": ("u1", "uint4"),
+    "i8": ("i1", None), "i16": ("i2", None), "i32": ("i4", None), "i64": ("i8", None),
+    "u8": ("u1", None), "u16": ("u2", None), "u32": ("u4", None), "u64": ("u8", None), "bool": ("?", None),
+    "qi8": ("i1", None), "qu8": ("u1", None), "qi16": ("i2", None), "qi32": ("i4", None),
+}
+
+
+def bits_of(kind: str) -> np.dtype:
+    """The type in which the elements of a kind lie in memory."""
+    return np.dtype(_KINDS[kind][0])
+
+
+def dtype_of(kind: str) -> np.dtype:
+    """The type of arrays that callers see."""
+    name = _KINDS[kind][1]
+    narrow = getattr(ml_dtypes, name, None) if name else None
+    return bits_of(kind) if narrow is None else np.dtype(narrow)
+
+
+def to_bits(value: Any, kind: str) -> np.ndarray:
+    """The array in the form the compiler reads, without a copy where that is possible; TypeError for another dtype.
+
+    Numbers and lists of them become what the kind asks for.
+    """
+    bits, dtype = bits_of(kind), dtype_of(kind)
+    if isinstance(value, (bool, int, float, list, tuple)):
+        value = np.asarray(value, dtype)
+    array = np.asarray(value)
+    if array.dtype != dtype and array.dtype != bits:
+        if array.dtype.newbyteorder("=") != bits:
+            raise TypeError(f"expected {dtype.name}, got {array.dtype.name}")
+        array = array.astype(bits)
+    if array.dtype != bits:
+        # Integers of ml_dtypes are spread over a byte each with undefined upper bits; floats are bits.
+        array = array.astype(bits) if kind[0] in "iu" else array.view(bits)
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy("C")
+
+
+def from_bits(kind: str, array: np.ndarray) -> np.ndarray:
+    """The array as callers see it."""
+    dtype = dtype_of(kind)
+    if dtype == array.dtype:
+        return array
+    return array.astype(dtype) if kind[0] in "iu" else array.view(dtype)

@@ -1,0 +1,226 @@
+"""Compiled models: `compile` makes them, calls run them."""
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _arrays, _core
+from ._errors import Fault, UnsupportedError, UsageError
+
+Value = Union[np.ndarray, "list[np.ndarray]", None]
+Dim = Union[int, str, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorSpec:
+    """An input or output as the model declares it.
+
+    `shape` has a number, the name of a symbolic dimension, or None for each axis; it is None where the rank is open.
+    Of a sequence, `dtype` and `shape` are the items'. An input with a default need not be given.
+    """
+    name: str
+    dtype: Optional[np.dtype]
+    shape: Optional[tuple[Dim, ...]]
+    type: str
+    is_sequence: bool = False
+    is_optional: bool = False
+    has_default: bool = False
+    _kind: Optional[str] = dataclasses.field(default=None, repr=False)
+
+
+def _usage(code: str, message: str, hint: str = "", where: str = "") -> UsageError:
+    return UsageError([Fault(code, 1, message, where, hint)])
+
+
+def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, sequence, optional, default, kind)
+                 for name, kind, text, shape, sequence, optional, default in rows)
+
+
+class Model:
+    """A model ready to run, for whatever sizes its inputs come in. Any number of threads may call it at once.
+
+        y = model(x)                 inputs by position,
+        y = model(image=x)           by name,
+        y = model({"image": x})      or as a dict
+        y = model(x, out=y)          outputs into memory that is there already
+
+    One output comes back as it is, several as a tuple. Sequences are lists, empty optionals None.
+    """
+
+    def __init__(self, core: _core.Model, values: Mapping[str, Any], name: str):
+        self._core = core
+        self._name = name
+        self.inputs: tuple[TensorSpec, ...] = _specs(core.inputs)
+        self.outputs: tuple[TensorSpec, ...] = _specs(core.outputs)
+        self._input = {spec.name: spec for spec in self.inputs}
+        self._free = [spec for spec in self.inputs if not spec.has_default]
+        self._values = {name: self._bits(name, value) for name, value in values.items()}
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            named = {**args[0], **kwargs}
+        else:
+            named = {**self._by_position(args), **kwargs}
+        results = self._run(named, out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, inputs: Mapping[str, Any], out: Any = None) -> dict[str, Value]:
+        """The outputs by name, for inputs by name."""
+        return dict(zip((spec.name for spec in self.outputs), self._run(inputs, out)))
+
+    def graph(self, after: str = "import", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+              dims: Optional[Mapping[str, int]] = None) -> str:
+        """The graph after a phase or pass of the compiler (import, optimize, lower, …) as text.
+
+        Sizes that the model leaves open and `compile` was not told are needed here.
+        """
+        return self._text(after, False, shapes, dims)
+
+    def program(self, after: str = "memory", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+                dims: Optional[Mapping[str, int]] = None) -> str:
+        """The instructions after a phase or pass (irgen, stack, memory) as text."""
+        return self._text(after, True, shapes, dims)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.inputs)
+        outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
+        return f"<aglow.Model {self._name}({inputs}) -> ({outputs})>"
+
+    def _text(self, after: str, on_program: bool, shapes: Any, dims: Any) -> str:
+        return self._core.text(after, on_program, _shapes(shapes), dict(dims or {}), self._values)
+
+    def _by_position(self, args: Sequence[Any]) -> dict[str, Any]:
+        specs = self._free if len(args) <= len(self._free) else self.inputs
+        if len(args) > len(specs):
+            raise _usage("E102", f"{len(args)} inputs were given, the model takes {len(specs)}", self._takes())
+        return {spec.name: value for spec, value in zip(specs, args)}
+
+    def _takes(self) -> str:
+        return "the model takes " + (", ".join(f"'{spec.name}' {spec.type}" for spec in self.inputs) or "no inputs")
+
+    def _bits(self, name: str, value: Any) -> Any:
+        """What was given for an input, as the compiler takes it."""
+        spec = self._input.get(name)
+        if spec is None:
+            near = difflib.get_close_matches(str(name), self._input, 1)
+            raise _usage("E102", f"the model has no input '{name}'",
+                         f"did you mean '{near[0]}'?" if near else self._takes())
+        if spec._kind is None:
+            raise UnsupportedError([Fault("E302", 3, f"input '{name}' is of type {spec.type}, which is not supported")])
+        try:
+            if value is None and spec.is_optional:
+                return None
+            if spec.is_sequence:
+                if not isinstance(value, (list, tuple)):
+                    raise TypeError(f"expected a list of arrays, got {type(value).__name__}")
+                return [_arrays.to_bits(item, spec._kind) for item in value]
+            return _arrays.to_bits(value, spec._kind)
+        except (TypeError, ValueError) as fault:
+            raise _usage("E102", f"{fault}; the model takes {spec.type}", where=f"input '{name}'") from None
+
+    def _run(self, named: Mapping[str, Any], out: Any) -> list[Value]:
+        given = dict(self._values)
+        for name, value in named.items():
+            given[name] = self._bits(name, value)
+        for spec in self._free:
+            if spec.name not in given:
+                if not spec.is_optional:
+                    raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
+                given[spec.name] = None
+        results = [_value(result) for result in self._core.run(given)]
+        return results if out is None else self._written(results, out)
+
+    def _written(self, results: list[Value], out: Any) -> list[Value]:
+        if isinstance(out, Mapping):
+            names = [spec.name for spec in self.outputs]
+            if unknown := [name for name in out if name not in names]:
+                near = difflib.get_close_matches(str(unknown[0]), names, 1)
+                raise _usage("E102", f"the model has no output '{unknown[0]}'",
+                             f"did you mean '{near[0]}'?" if near else f"its outputs are {', '.join(names)}")
+            places = [out.get(name) for name in names]
+        else:
+            places = list(out) if isinstance(out, (list, tuple)) else [out]
+        if len(places) != len(results):
+            raise _usage("E102", f"out has {len(places)} arrays, the model gives {len(results)}")
+        for i, (place, result) in enumerate(zip(places, results)):
+            if place is None:
+                continue
+            if not isinstance(place, np.ndarray) or not isinstance(result, np.ndarray) or \
+                    (place.dtype, place.shape) != (result.dtype, result.shape):
+                raise _usage("E102", f"expected {_told(result)}, got {_told(place)}",
+                             where=f"out '{self.outputs[i].name}'")
+            np.copyto(place, result)
+            results[i] = place
+        return results
+
+
+def _told(value: Any) -> str:
+    return f"{value.dtype.name}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _value(result: Any) -> Value:
+    if isinstance(result, tuple):
+        return _arrays.from_bits(*result)
+    return None if result is None else [_arrays.from_bits(*item) for item in result]
+
+
+def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int]]:
+    return {name: [int(size) for size in shape] for name, shape in (shapes or {}).items()}
+
+
+def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+            dims: Optional[Mapping[str, int]] = None, values: Optional[Mapping[str, Any]] = None,
+            threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
+            memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = ()) -> Model:
+    """Reads a model and compiles it.
+
+    model         path of an ONNX file or of a text form (.graph, .ir), the bytes of an ONNX file, or a ModelProto
+    backend       "cpu" or "interpreter"; by default AGLOW_BACKEND, or the fastest there is
+    shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}; others are taken from the
+                  arrays of each call
+    values        values of inputs, which then need not be given
+    threads       at most so many in one run; by default AGLOW_THREADS, or one per processor. Outputs do not depend on it
+    cache         folder where generated code is kept; by default the user's own, False: none
+    memory_limit  bytes; models that need more are refused (by default the machine's memory)
+    opt_level     how hard to optimize generated code: 0 to 3
+    disable       names of passes and rules of the compiler to leave out
+
+    Raises an aglow.Error with all that is wrong with the model.
+    """
+    path, data = None, None
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        data = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        data = model.SerializeToString()
+    else:
+        raise _usage("E101", f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+    folder = "off" if cache is False else "" if cache in (None, True) else os.fspath(cache)
+    core = _core.open(path, data, backend or os.environ.get("AGLOW_BACKEND", ""),
+                      threads or int(os.environ.get("AGLOW_THREADS", 0)), folder, memory_limit or 0, _shapes(shapes),
+                      dict(dims or {}), opt_level, list(disable))
+    return Model(core, values or {}, os.path.basename(path) if path else "model")
+
+
+def backends() -> list[str]:
+    """The names of the backends in this build, the fastest last."""
+    return _core.backends()
+
+
+def ops() -> list[str]:
+    """The ONNX operators that can be compiled; those of other domains as domain::name."""
+    return _core.operators()
+
+
+def explain(code: str) -> str:
+    """What a code such as "E301" means."""
+    for name, exit_code, title, explanation in _core.codes():
+        if name == code.upper():
+            return f"{name}: {title} (exit code {exit_code})\n\n{explanation}"
+    raise _usage("E101", f"there is no code '{code}'", "aglow.explain('E301')")

@@ -1,0 +1,97 @@
+// Arrays of Python as tensors and back.
+#include "python/arrays.h"
+
+#include <fmt/format.h>
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+#include <vector>
+
+namespace aglow::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using InputArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] void misfit(const std::string& message) { throw nb::type_error(message.c_str()); }
+
+Tensor tensorOf(nb::handle object, ElemKind kind) {
+  InputArray array;
+  if (!nb::try_cast(object, array)) misfit("not an array in memory, row by row");
+  if (static_cast<int>(array.itemsize()) != elemBytes(kind))
+    misfit(fmt::format("elements of {} bytes for {}", array.itemsize(), elemName(kind)));
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < array.ndim(); ++i) dims.push_back(static_cast<int64_t>(array.shape(i)));
+  auto shape = Shape::create(std::move(dims));
+  if (!shape.ok()) misfit(shape.error().message);
+  Type type(kind, *std::move(shape));
+  // An array without elements need not have an address.
+  if (type.elements() == 0) return Tensor(std::move(type));
+  return {std::move(type), static_cast<const std::byte*>(array.data()), keep(nb::borrow(object))};
+}
+
+nb::dlpack::dtype dtypeOf(const ElemInfo& info) {
+  const char letter = info.npy[1];
+  const auto code = letter == 'f'   ? nb::dlpack::dtype_code::Float
+                    : letter == 'u' ? nb::dlpack::dtype_code::UInt
+                    : letter == 'i' ? nb::dlpack::dtype_code::Int
+                                    : nb::dlpack::dtype_code::Bool;
+  return {.code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(info.bytes * 8), .lanes = 1};
+}
+
+// The tensor alone with its bytes, which arrays may change. Constants of a model and inputs it passes on are not.
+Tensor owned(Tensor tensor) {
+  try {
+    tensor.mutableData();
+    return tensor;
+  } catch (const InternalError&) {
+    Tensor copy(tensor.type());
+    std::memcpy(copy.mutableData(), tensor.data(), static_cast<size_t>(tensor.bytes()));
+    return copy;
+  }
+}
+
+nb::object arrayOf(Tensor tensor) {
+  auto owner = std::make_unique<Tensor>(owned(std::move(tensor)));
+  const Type& type = owner->type();
+  const ElemInfo& info = elemInfo(type.kind());
+  const std::vector<size_t> dims(type.shape().dims().begin(), type.shape().dims().end());
+  std::byte* data = owner->mutableData();
+  const nb::capsule kept(owner.release(), [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+  nb::ndarray<nb::numpy> array(data, dims.size(), dims.data(), kept, nullptr, dtypeOf(info));
+  return nb::make_tuple(nb::str(info.name.data(), info.name.size()), array.cast());
+}
+
+}  // namespace
+
+std::shared_ptr<const void> keep(nb::object object) {
+  return {object.release().ptr(), [](const void* held) {
+            // A process that ends has no interpreter to give it back to.
+            if (Py_IsInitialized() == 0) return;
+            const nb::gil_scoped_acquire acquire;
+            Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
+          }};
+}
+
+ModelValue valueOf(nb::handle object, ElemKind kind) {
+  ModelValue value;
+  value.none = object.is_none();
+  value.isSequence = nb::isinstance<nb::list>(object);
+  if (value.isSequence)
+    for (const nb::handle item : nb::borrow<nb::list>(object)) value.tensors.push_back(tensorOf(item, kind));
+  else if (!value.none)
+    value.tensors.push_back(tensorOf(object, kind));
+  return value;
+}
+
+nb::object objectOf(ModelValue value) {
+  if (value.none) return nb::none();
+  if (!value.isSequence) return arrayOf(std::move(value.tensors.front()));
+  nb::list items;
+  for (Tensor& tensor : value.tensors) items.append(arrayOf(std::move(tensor)));
+  return items;
+}
+
+}  // namespace aglow::python
