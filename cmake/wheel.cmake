@@ -18,7 +18,8 @@ if(MISSING)
                       "(./dev build installs all that the whole project needs.)\n")
 endif()
 
-if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+# The environment names the compiler that Python was built with.
+if(NOT DEFINED CMAKE_CXX_COMPILER)
   set(CMAKE_CXX_COMPILER ${FOUND_clang-19})
 endif()
 find_program(CCACHE ccache)

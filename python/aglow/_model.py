@@ -52,14 +52,14 @@ class Model:
     One output comes back as it is, several as a tuple. Sequences are lists, empty optionals None.
     """
 
-    def __init__(self, core: _core.Model, values: Mapping[str, Any], name: str):
+    def __init__(self, core: _core.Model, name: str, values: Mapping[str, Any]):
         self._core = core
         self._name = name
         self.inputs: tuple[TensorSpec, ...] = _specs(core.inputs)
         self.outputs: tuple[TensorSpec, ...] = _specs(core.outputs)
         self._input = {spec.name: spec for spec in self.inputs}
-        self._free = [spec for spec in self.inputs if not spec.has_default]
-        self._values = {name: self._bits(name, value) for name, value in values.items()}
+        self._preset = {name: self._bits(name, value) for name, value in values.items()}
+        self._free = [spec for spec in self.inputs if not spec.has_default and spec.name not in values]
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Mapping):
@@ -92,7 +92,7 @@ class Model:
         return f"<aglow.Model {self._name}({inputs}) -> ({outputs})>"
 
     def _text(self, after: str, on_program: bool, shapes: Any, dims: Any) -> str:
-        return self._core.text(after, on_program, _shapes(shapes), dict(dims or {}), self._values)
+        return self._core.text(after, on_program, _shapes(shapes), dict(dims or {}))
 
     def _by_position(self, args: Sequence[Any]) -> dict[str, Any]:
         specs = self._free if len(args) <= len(self._free) else self.inputs
@@ -124,9 +124,7 @@ class Model:
             raise _usage("E102", f"{fault}; the model takes {spec.type}", where=f"input '{name}'") from None
 
     def _run(self, named: Mapping[str, Any], out: Any) -> list[Value]:
-        given = dict(self._values)
-        for name, value in named.items():
-            given[name] = self._bits(name, value)
+        given = {name: self._bits(name, value) for name, value in named.items()}
         for spec in self._free:
             if spec.name not in given:
                 if not spec.is_optional:
@@ -174,16 +172,18 @@ def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int
 
 
 def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
-            dims: Optional[Mapping[str, int]] = None, values: Optional[Mapping[str, Any]] = None,
-            threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
-            memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = ()) -> Model:
+            dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
+            values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
+            cache: Union[str, os.PathLike, bool, None] = None, memory_limit: Optional[int] = None, opt_level: int = 3,
+            disable: Iterable[str] = ()) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file or of a text form (.graph, .ir), the bytes of an ONNX file, or a ModelProto
     backend       "cpu" or "interpreter"; by default AGLOW_BACKEND, or the fastest there is
-    shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}; others are taken from the
-                  arrays of each call
-    values        values of inputs, which then need not be given
+    shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}. Other sizes are compiled
+                  for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
+    pad           fills inputs up to the next of several sizes, and cuts the outputs back
+    values        inputs that are always the same, and then need not be given
     threads       at most so many in one run; by default AGLOW_THREADS, or one per processor. Outputs do not depend on it
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
@@ -192,20 +192,34 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
 
     Raises an aglow.Error with all that is wrong with the model.
     """
-    path, data = None, None
+    name = "model"
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
+        name = os.path.basename(path)
+        core = _core.read(path)
     elif isinstance(model, (bytes, bytearray, memoryview)):
-        data = bytes(model)
+        core = _core.parse(bytes(model))
     elif hasattr(model, "SerializeToString"):
-        data = model.SerializeToString()
+        core = _core.parse(model.SerializeToString())
     else:
         raise _usage("E101", f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
-    folder = "off" if cache is False else "" if cache in (None, True) else os.fspath(cache)
-    core = _core.open(path, data, backend or os.environ.get("AGLOW_BACKEND", ""),
-                      threads or int(os.environ.get("AGLOW_THREADS", 0)), folder, memory_limit or 0, _shapes(shapes),
-                      dict(dims or {}), opt_level, list(disable))
-    return Model(core, values or {}, os.path.basename(path) if path else "model")
+    made = Model(core, name, values or {})
+    several = {dim: list(size) for dim, size in (dims or {}).items() if not hasattr(size, "__index__")}
+    single = {dim: int(size) for dim, size in (dims or {}).items() if dim not in several}
+    if pad and not several:
+        raise _usage("E101", "pad needs sizes to fill up to", "name them with dims={'batch': (1, 4, 16)}")
+    core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""), threads=threads or _threads(),
+              cache="off" if cache is False else "" if cache in (None, True) else os.fspath(cache),
+              memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
+              values=made._preset, opt_level=opt_level, disable=list(disable))
+    return made
+
+
+def _threads() -> int:
+    word = os.environ.get("AGLOW_THREADS", "0")
+    if not word.isdecimal():
+        raise _usage("E101", f"AGLOW_THREADS is '{word}', not a number")
+    return int(word)
 
 
 def backends() -> list[str]:

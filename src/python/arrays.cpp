@@ -47,9 +47,7 @@ Tensor owned(Tensor tensor) {
     tensor.mutableData();
     return tensor;
   } catch (const InternalError&) {
-    Tensor copy(tensor.type());
-    std::memcpy(copy.mutableData(), tensor.data(), static_cast<size_t>(tensor.bytes()));
-    return copy;
+    return copyOf(tensor);
   }
 }
 
@@ -73,6 +71,12 @@ std::shared_ptr<const void> keep(nb::object object) {
             const nb::gil_scoped_acquire acquire;
             Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
           }};
+}
+
+Tensor copyOf(const Tensor& tensor) {
+  Tensor copy(tensor.type());
+  std::memcpy(copy.mutableData(), tensor.data(), static_cast<size_t>(tensor.bytes()));
+  return copy;
 }
 
 ModelValue valueOf(nb::handle object, ElemKind kind) {

@@ -11,6 +11,9 @@ namespace aglow::python {
 // Keeps a Python object alive; may be dropped by any thread, with or without the GIL.
 std::shared_ptr<const void> keep(nanobind::object object);
 
+// The same values in memory of its own.
+Tensor copyOf(const Tensor& tensor);
+
 // An array (row by row without gaps, its elements as wide as the kind's) or None or a list of arrays. TypeError for
 // anything else: the Python part of the module has made them fit.
 ModelValue valueOf(nanobind::handle object, ElemKind kind);

@@ -1,188 +1,136 @@
-// A model as Python sees it.
+// A model as Python sees it: a session, or the one program of a text form.
 #include "python/model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "compile/text_files.h"
 #include "graph/text.h"
 #include "inst/text.h"
-#include "support/quote.h"
 
 namespace aglow::python {
 
 namespace {
 
-constexpr size_t kVariants = 16;
-
 Spec specOf(const onnx::ValueInfo& info) {
   Spec spec{.name = info.name, .type = onnx::describe(info.type)};
   const onnx::TypeProto* type = &info.type;
-  using Kind = onnx::TypeProto::Kind;
-  const bool optional = type->kind == Kind::Optional;
-  if (optional) type = type->elem.get();
-  const bool sequence = type->kind == Kind::Sequence;
-  if (sequence) type = type->elem.get();
-  spec.form = optional && sequence ? Spec::Form::OptionalSequence
-              : optional           ? Spec::Form::Optional
-              : sequence           ? Spec::Form::Sequence
-                                   : Spec::Form::Tensor;
-  if (type->kind == Kind::Tensor) spec.kind = elemKindByOnnx(type->elemType);
-  spec.ranked = type->hasShape;
+  spec.isOptional = type->kind == onnx::TypeProto::Kind::Optional;
+  if (spec.isOptional) type = type->elem.get();
+  spec.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
+  if (spec.isSequence) type = type->elem.get();
+  if (type->kind == onnx::TypeProto::Kind::Tensor) spec.kind = elemKindByOnnx(type->elemType);
+  spec.isRanked = type->hasShape;
   spec.dims = type->dims;
   return spec;
 }
 
 Spec specOf(const Port& port) {
-  Spec spec{.name = port.name, .kind = port.type.kind(), .type = port.type.text()};
+  Spec spec{.name = port.name, .type = port.type.text(), .kind = port.type.kind()};
   for (const int64_t dim : port.type.shape().dims())
     spec.dims.push_back({.kind = onnx::Dim::Kind::Value, .value = dim, .symbol = {}});
   return spec;
 }
 
-bool sameTypes(const ModelValue& a, const ModelValue& b) {
-  return a.none == b.none && a.isSequence == b.isSequence &&
-         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
-                    [](const Tensor& x, const Tensor& y) { return x.type() == y.type(); });
-}
-
-ModelValue copyOf(const ModelValue& value) {
-  ModelValue copy{.none = value.none, .isSequence = value.isSequence, .tensors = {}};
-  for (const Tensor& tensor : value.tensors) {
-    Tensor& bytes = copy.tensors.emplace_back(tensor.type());
-    std::memcpy(bytes.mutableData(), tensor.data(), static_cast<size_t>(tensor.bytes()));
-  }
-  return copy;
-}
-
-// The values of a port's placeholders, taken from or put into a map.
-void bind(const Port& port, const ModelValue& value, std::map<std::string, Tensor>& tensors) {
-  if (port.kind == Port::Kind::Tensor) tensors[port.placeholder] = value.tensor();
-  for (size_t i = 0; i < port.items.size(); ++i)
-    if (port.items[i].kind == Port::Kind::Tensor) tensors[port.items[i].placeholder] = value.tensors[i];
-}
-
 }  // namespace
 
-Diagnosed<std::unique_ptr<Model>> Model::open(std::optional<onnx::Model> model, std::string path,
-                                              CompileOptions options, BackendOptions backend) {
-  auto made = std::make_unique<Model>();
-  made->model_ = std::move(model);
-  made->path_ = std::move(path);
-  made->options_ = std::move(options);
-  made->backend_ = std::move(backend);
-  if (made->model_) {
-    const onnx::Graph& graph = made->model_->graph;
-    for (const onnx::ValueInfo& info : graph.inputs) {
-      made->inputs_.push_back(specOf(info));
-      made->inputs_.back().hasDefault = std::any_of(graph.initializers.begin(), graph.initializers.end(),
-                                                    [&](const auto& tensor) { return tensor.name == info.name; });
-    }
-    for (const onnx::ValueInfo& info : graph.outputs) made->outputs_.push_back(specOf(info));
-    return made;
+Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path) {
+  auto model = std::make_unique<Model>();
+  model->path_ = path;
+  if (isTextForm(path)) {
+    // As far as it has to go to know its interface, and no further.
+    CompileOptions options;
+    options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
+    auto compiled = compileFile(path, options);
+    if (!compiled.ok()) return compiled.diagnostics();
+    for (const Port& port : compiled->interface.inputs) model->inputs_.push_back(specOf(port));
+    for (const Port& port : compiled->interface.outputs) model->outputs_.push_back(specOf(port));
+    return model;
   }
-  auto compiled = made->compile(made->options_);
-  if (!compiled.ok()) return compiled.diagnostics();
-  for (const Port& port : compiled->interface.inputs) made->inputs_.push_back(specOf(port));
-  for (const Port& port : compiled->interface.outputs) made->outputs_.push_back(specOf(port));
-  return made;
+  auto file = onnx::readModel(path);
+  if (!file.ok()) return file.error();
+  model->model_ = *std::move(file);
+  model->describe(model->model_->graph);
+  return model;
 }
 
-Diagnosed<Compilation> Model::compile(const CompileOptions& options) const {
-  if (!model_) return compileFile(path_, options);
-  auto compiled = compileModel(*model_, options);
-  if (!compiled.ok() && !path_.empty()) return Diagnostics(compiled.diagnostics()).at(path_);
-  return compiled;
+Diagnosed<std::unique_ptr<Model>> Model::parse(onnx::Bytes bytes, std::shared_ptr<const void> owner) {
+  auto file = onnx::parseModel(bytes, std::move(owner));
+  if (!file.ok()) return file.error();
+  auto model = std::make_unique<Model>();
+  model->model_ = *std::move(file);
+  model->describe(model->model_->graph);
+  return model;
 }
 
-Diagnosed<std::shared_ptr<Model::Variant>> Model::build(const std::map<std::string, ModelValue>& given) const {
-  CompileOptions options = options_;
-  for (const auto& [name, value] : given) options.given[name] = value;
-  auto compiled = compile(options);
+void Model::describe(const onnx::Graph& graph) {
+  for (const onnx::ValueInfo& info : graph.inputs) {
+    Spec& spec = inputs_.emplace_back(specOf(info));
+    for (const onnx::TensorProto& tensor : graph.initializers) spec.hasDefault |= tensor.name == info.name;
+    for (const onnx::SparseTensorProto& tensor : graph.sparseInitializers)
+      spec.hasDefault |= tensor.values.name == info.name;
+  }
+  for (const onnx::ValueInfo& info : graph.outputs) outputs_.push_back(specOf(info));
+}
+
+Diagnostics Model::placed(const Diagnostics& faults) const {
+  return path_.empty() ? faults : Diagnostics(faults).at(path_);
+}
+
+Diagnosed<Unit> Model::open(SessionOptions options) {
+  options_ = options.compile;
+  if (!model_) return openText(options);
+  auto session = Session::open(*model_, std::move(options));
+  if (!session.ok()) return placed(session.diagnostics());
+  session_ = *std::move(session);
+  return Unit{};
+}
+
+Diagnosed<Unit> Model::openText(const SessionOptions& options) {
+  auto compiled = compileFile(path_, options.compile);
   if (!compiled.ok()) return compiled.diagnostics();
-  auto variant = std::make_shared<Variant>();
-  variant->interface = compiled->interface;
-  for (const Port& port : variant->interface.inputs)
-    if (port.kind == Port::Kind::Frozen && given.contains(port.name))
-      variant->given[port.name] = copyOf(given.at(port.name));
-  auto executable = load(*std::move(compiled), backend_);
+  auto executable = load(*std::move(compiled), options.backend);
   if (!executable.ok()) return executable.error();
-  variant->executable = *std::move(executable);
-  return variant;
+  executable_ = *std::move(executable);
+  return Unit{};
 }
 
-Diagnosed<std::shared_ptr<Model::Variant>> Model::variantFor(const std::map<std::string, ModelValue>& given) {
-  const auto fits = [&](const std::shared_ptr<Variant>& variant) {
-    for (const Port& port : variant->interface.inputs) {
-      const auto it = given.find(port.name);
-      if (it == given.end()) continue;
-      if (const auto frozen = variant->given.find(port.name); frozen != variant->given.end()) {
-        if (!sameTypes(frozen->second, it->second) || frozen->second.tensors != it->second.tensors) return false;
-      } else if (port.kind == Port::Kind::Tensor) {
-        if (!it->second.isTensor() || it->second.tensor().type() != port.type) return false;
-      } else if (it->second.none != (port.kind == Port::Kind::None) || it->second.tensors.size() != port.items.size()) {
-        return false;
-      } else {
-        for (size_t i = 0; i < port.items.size(); ++i)
-          if (it->second.tensors[i].type() != port.items[i].type) return false;
-      }
-    }
-    return true;
-  };
-  const std::lock_guard lock(mutex_);
-  if (const auto it = std::find_if(variants_.begin(), variants_.end(), fits); it != variants_.end()) {
-    variants_.splice(variants_.begin(), variants_, it);
-    return *it;
-  }
-  auto variant = build(given);
-  if (!variant.ok()) return variant.diagnostics();
-  variants_.push_front(*variant);
-  if (variants_.size() > kVariants) variants_.pop_back();
-  return variant;
+Diagnosed<std::vector<ModelValue>> Model::run(const Inputs& inputs) {
+  if (!model_) return runText(inputs);
+  auto outputs = session_->run(inputs);
+  if (!outputs.ok()) return placed(outputs.diagnostics());
+  return outputs;
 }
 
-Diagnosed<std::vector<ModelValue>> Model::run(const std::map<std::string, ModelValue>& given) {
-  auto found = variantFor(given);
-  if (!found.ok()) return found.diagnostics();
-  Variant& variant = **found;
-  std::map<std::string, Tensor> tensors;
-  for (const Port& port : variant.interface.inputs) {
-    const auto it = given.find(port.name);
-    if (it != given.end()) bind(port, it->second, tensors);
+Diagnosed<std::vector<ModelValue>> Model::runText(const Inputs& inputs) {
+  std::map<std::string, Tensor> named;
+  for (const Binding& binding : executable_->inputs()) {
+    const auto it = inputs.find(binding.name);
+    if (it == inputs.end()) continue;
+    // An array holds no scales; those are the program's.
+    const Tensor& tensor = it->second.tensor();
+    const bool fits = tensor.type().shape() == binding.type.shape();
+    named[binding.name] = fits ? tensor.retyped(binding.type) : tensor;
   }
-  std::map<std::string, Tensor> used;
-  for (const Binding& binding : variant.executable->inputs())
-    if (const auto it = tensors.find(binding.name); it != tensors.end()) used.insert(*it);
-  auto inputs = bindByName(variant.executable->inputs(), used);
-  if (!inputs.ok()) return inputs.error();
-  const std::lock_guard lock(variant.running);
-  auto outputs = variant.executable->run(*inputs);
-  if (!outputs.ok()) return outputs.error();
-
-  std::map<std::string, Tensor> results;
-  for (size_t i = 0; i < outputs->size(); ++i)
-    results[variant.executable->outputs()[i].name] = std::move((*outputs)[i]);
+  auto bound = bindByName(executable_->inputs(), named);
+  if (!bound.ok()) return placed(bound.error());
+  const std::lock_guard lock(running_);
+  auto outputs = executable_->run(*bound);
+  if (!outputs.ok()) return placed(outputs.error());
   std::vector<ModelValue> values;
-  for (const Port& port : variant.interface.outputs) {
-    ModelValue& value = values.emplace_back();
-    value.none = port.kind == Port::Kind::None;
-    value.isSequence = port.kind == Port::Kind::Sequence;
-    if (port.kind == Port::Kind::Tensor) value.tensors.push_back(results.at(port.placeholder));
-    for (const Port& item : port.items) value.tensors.push_back(results.at(item.placeholder));
-  }
+  for (Tensor& tensor : *outputs) values.push_back(ModelValue::of(std::move(tensor)));
   return values;
 }
 
-Diagnosed<std::string> Model::text(CompileOptions options, bool onProgram) const {
-  const std::string stage = options.stopAfter;
-  auto compiled = compile(options);
-  if (!compiled.ok()) return compiled.diagnostics();
+Diagnosed<std::string> Model::text(const CompileOptions& options, bool onProgram) const {
+  auto compiled = model_ ? compileModel(*model_, options) : compileFile(path_, options);
+  if (!compiled.ok()) return model_ ? placed(compiled.diagnostics()) : compiled.diagnostics();
   if (onProgram != compiled->program.has_value())
     return Error{.code = Code::Usage,
-                 .message = fmt::format("after {} there is {}", quoted(stage),
+                 .message = fmt::format("after '{}' there is {}", options.stopAfter,
                                         onProgram ? "a graph, and no program yet" : "a program, and no graph any more"),
-                 .hint = fmt::format("{}(after={})", onProgram ? "graph" : "program", quoted(stage))};
+                 .hint = fmt::format("{}(after='{}')", onProgram ? "graph" : "program", options.stopAfter)};
   return onProgram ? print(*compiled->program) : print(*compiled->module);
 }
 

@@ -1,64 +1,64 @@
-// A model as Python sees it: opened once, compiled for the sizes it meets, run by any number of threads.
+// A model as Python sees it: read first, so that its inputs are known; then opened, and run by any number of threads.
 #pragma once
 
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "compile/compile.h"
+#include "runtime/session.h"
 
 namespace aglow::python {
 
 // An input or output, as the model declares it.
 struct Spec {
-  enum class Form : uint8_t { Tensor, Sequence, Optional, OptionalSequence };
   std::string name;
-  Form form = Form::Tensor;
-  std::optional<ElemKind> kind;  // none where the element type is not supported
   std::string type;              // "f32[batch,3]"
-  bool ranked = true;
-  std::vector<onnx::Dim> dims;
+  std::optional<ElemKind> kind;  // none where the element type is not supported
+  bool isSequence = false;
+  bool isOptional = false;
+  bool isRanked = true;
   bool hasDefault = false;
+  std::vector<onnx::Dim> dims = {};
 };
+
+using Inputs = std::map<std::string, ModelValue>;
 
 class Model {
 public:
-  // Takes the model, or (where there is none) the text form in the file.
-  static Diagnosed<std::unique_ptr<Model>> open(std::optional<onnx::Model> model, std::string path,
-                                                CompileOptions options, BackendOptions backend);
+  // An ONNX file, or a text form by its ending.
+  static Diagnosed<std::unique_ptr<Model>> read(const std::string& path);
+  // An ONNX file in memory, which the owner keeps alive.
+  static Diagnosed<std::unique_ptr<Model>> parse(onnx::Bytes bytes, std::shared_ptr<const void> owner);
 
   const std::vector<Spec>& inputs() const { return inputs_; }
   const std::vector<Spec>& outputs() const { return outputs_; }
 
+  // Compiles what it can; to be called once, before the model is run.
+  Diagnosed<Unit> open(SessionOptions options);
   // The model's outputs in its order.
-  Diagnosed<std::vector<ModelValue>> run(const std::map<std::string, ModelValue>& given);
-  // The text of what a phase or pass left; `onProgram` says which of the two IRs is asked for.
-  Diagnosed<std::string> text(CompileOptions options, bool onProgram) const;
+  Diagnosed<std::vector<ModelValue>> run(const Inputs& inputs);
+  // How it was opened.
   const CompileOptions& options() const { return options_; }
+  // The text of what is there after a phase or pass: the graph, or the program.
+  Diagnosed<std::string> text(const CompileOptions& options, bool onProgram) const;
 
 private:
-  // The model for one set of types, and of values where those decide on shapes.
-  struct Variant {
-    std::map<std::string, ModelValue> given;  // types of all, values of the frozen
-    Interface interface;
-    std::unique_ptr<Executable> executable;
-    std::mutex running;
-  };
+  void describe(const onnx::Graph& graph);
+  Diagnosed<Unit> openText(const SessionOptions& options);
+  Diagnosed<std::vector<ModelValue>> runText(const Inputs& inputs);
+  Diagnostics placed(const Diagnostics& faults) const;
 
-  Diagnosed<Compilation> compile(const CompileOptions& options) const;
-  Diagnosed<std::shared_ptr<Variant>> variantFor(const std::map<std::string, ModelValue>& given);
-  Diagnosed<std::shared_ptr<Variant>> build(const std::map<std::string, ModelValue>& given) const;
-
-  std::optional<onnx::Model> model_;
   std::string path_;
-  CompileOptions options_;
-  BackendOptions backend_;
+  std::optional<onnx::Model> model_;  // none for a text form
   std::vector<Spec> inputs_, outputs_;
-  std::mutex mutex_;
-  std::list<std::shared_ptr<Variant>> variants_;  // used last first
+  CompileOptions options_;
+  std::unique_ptr<Session> session_;
+  // Of a text form, which has its sizes.
+  std::unique_ptr<Executable> executable_;
+  std::mutex running_;
 };
 
 }  // namespace aglow::python

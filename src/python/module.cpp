@@ -6,7 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "codegen/code_cache.h"
-#include "compile/text_files.h"
+#include "compile/phases.h"
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"
 #include "python/arrays.h"
@@ -22,6 +22,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Dims = std::map<std::string, int64_t>;
+using PreparedDims = std::map<std::string, std::vector<int64_t>>;
 
 nb::str text(std::string_view bytes) {
   return nb::steal<nb::str>(
@@ -42,33 +43,16 @@ Status noticeSignals(const StageEvent&) {
   return Error{.code = Code::Interrupted, .message = "interrupted by a signal"};
 }
 
-Model* openModel(const std::optional<std::string>& path, const nb::object& data, const std::string& backend,
-                 int threads, const std::string& cache, int64_t memoryLimit, const Shapes& shapes, const Dims& dims,
-                 int optLevel, const std::vector<std::string>& disable) {
-  CompileOptions options;
-  options.backend = backend.empty() ? std::string(backendNames().back()) : backend;
-  options.shapes = shapes;
-  options.dims = dims;
-  options.target.optLevel = optLevel;
-  options.disabled.insert(disable.begin(), disable.end());
-  options.observer = noticeSignals;
-  const BackendOptions memory{.memoryLimit = memoryLimit > 0 ? memoryLimit : machineMemory(),
-                              .threads = threads > 0 ? threads : machineThreads(),
-                              .cache = codegen::cacheFolder(cache)};
-  onnx::Bytes bytes;
-  std::shared_ptr<const void> owner;
-  if (!data.is_none()) {
-    bytes = {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(data.ptr())),
-             static_cast<size_t>(PyBytes_GET_SIZE(data.ptr()))};
-    owner = keep(data);
-  }
-  std::unique_ptr<Model> opened = released([&]() -> Diagnosed<std::unique_ptr<Model>> {
-    if (path && isTextForm(*path)) return Model::open(std::nullopt, *path, options, memory);
-    auto model = path ? onnx::readModel(*path) : onnx::parseModel(bytes, owner);
-    if (!model.ok()) return model.error();
-    return Model::open(*std::move(model), path.value_or(""), options, memory);
-  });
-  return opened.release();
+Model* readModel(const std::string& path) {
+  std::unique_ptr<Model> model = released([&] { return Model::read(path); });
+  return model.release();
+}
+
+Model* parseModel(const nb::bytes& data) {
+  const onnx::Bytes bytes{static_cast<const std::byte*>(data.data()), data.size()};
+  const std::shared_ptr<const void> owner = keep(data);
+  std::unique_ptr<Model> model = released([&] { return Model::parse(bytes, owner); });
+  return model.release();
 }
 
 nb::list specsOf(const std::vector<Spec>& specs) {
@@ -83,17 +67,17 @@ nb::list specsOf(const std::vector<Spec>& specs) {
       else
         dims.append(nb::none());
     }
-    const bool optional = spec.form == Spec::Form::Optional || spec.form == Spec::Form::OptionalSequence;
-    const bool sequence = spec.form == Spec::Form::Sequence || spec.form == Spec::Form::OptionalSequence;
+
     const nb::object kind = spec.kind ? nb::object(text(elemName(*spec.kind))) : nb::none();
-    const nb::object shape = spec.ranked ? nb::object(nb::tuple(dims)) : nb::none();
-    list.append(nb::make_tuple(text(spec.name), kind, text(spec.type), shape, sequence, optional, spec.hasDefault));
+    const nb::object shape = spec.isRanked ? nb::object(nb::tuple(dims)) : nb::none();
+    list.append(nb::make_tuple(text(spec.name), kind, text(spec.type), shape, spec.isSequence, spec.isOptional,
+                               spec.hasDefault));
   }
   return list;
 }
 
-std::map<std::string, ModelValue> givenOf(const Model& model, const nb::dict& inputs) {
-  std::map<std::string, ModelValue> given;
+Inputs givenOf(const Model& model, const nb::dict& inputs) {
+  Inputs given;
   for (const auto& [name, value] : inputs) {
     const std::string key = bytesOf(name);
     for (const Spec& spec : model.inputs())
@@ -102,22 +86,53 @@ std::map<std::string, ModelValue> givenOf(const Model& model, const nb::dict& in
   return given;
 }
 
+// The values outlive the call, and arrays may change.
+Inputs copiesOf(Inputs values) {
+  for (auto& [name, value] : values)
+    for (Tensor& tensor : value.tensors) tensor = copyOf(tensor);
+  return values;
+}
+
+void openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
+               const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad, const nb::dict& values,
+               int optLevel, const std::vector<std::string>& disable) {
+  SessionOptions options;
+  options.compile.backend = backend.empty() ? std::string(backendNames().back()) : backend;
+  options.compile.shapes = shapes;
+  options.compile.dims = dims;
+  options.compile.given = copiesOf(givenOf(model, values));
+  options.compile.target.optLevel = optLevel;
+  options.compile.disabled.insert(disable.begin(), disable.end());
+  options.compile.observer = noticeSignals;
+  options.backend.memoryLimit = memoryLimit > 0 ? memoryLimit : machineMemory();
+  options.backend.threads = threads > 0 ? threads : machineThreads();
+  options.backend.cache = codegen::cacheFolder(cache);
+  options.prepared = prepared;
+  options.pad = pad;
+  released([&]() -> Diagnosed<Unit> {
+    if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+    if (auto made = makeBackend(options.compile); !made.ok()) return made.error();
+    return model.open(options);
+  });
+}
+
 nb::list run(Model& model, const nb::dict& inputs) {
-  const std::map<std::string, ModelValue> given = givenOf(model, inputs);
+  const Inputs given = givenOf(model, inputs);
   std::vector<ModelValue> outputs = released([&] { return model.run(given); });
   nb::list results;
   for (ModelValue& value : outputs) results.append(objectOf(std::move(value)));
   return results;
 }
 
-std::string textOf(const Model& model, const std::string& after, bool onProgram, const Shapes& shapes, const Dims& dims,
-                   const nb::dict& values) {
+nb::str textOf(const Model& model, const std::string& after, bool onProgram, const Shapes& shapes, const Dims& dims) {
   CompileOptions options = model.options();
-  options.given = givenOf(model, values);
   options.stopAfter = after;
   for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
   for (const auto& [name, size] : dims) options.dims[name] = size;
-  return released([&] { return model.text(options, onProgram); });
+  return text(released([&]() -> Diagnosed<std::string> {
+    if (Status status = checkStage(after); !status.ok()) return status.error();
+    return model.text(options, onProgram);
+  }));
 }
 
 nb::list operators() {
@@ -142,15 +157,16 @@ NB_MODULE(_core, m) {
       rows.append(nb::make_tuple(text(info.id), static_cast<int>(info.exit), text(info.title), text(info.explanation)));
     return rows;
   });
+  m.def("read", &readModel, nb::arg("path"), nb::rv_policy::take_ownership);
+  m.def("parse", &parseModel, nb::arg("data"), nb::rv_policy::take_ownership);
   nb::class_<Model>(m, "Model")
       .def_prop_ro("inputs", [](const Model& model) { return specsOf(model.inputs()); })
       .def_prop_ro("outputs", [](const Model& model) { return specsOf(model.outputs()); })
+      .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
+           nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
+           nb::arg("opt_level"), nb::arg("disable"))
       .def("run", &run, nb::arg("inputs"))
-      .def("text", &textOf, nb::arg("after"), nb::arg("on_program"), nb::arg("shapes"), nb::arg("dims"),
-           nb::arg("values"));
-  m.def("open", &openModel, nb::arg("path").none(), nb::arg("data").none(), nb::arg("backend"), nb::arg("threads"),
-        nb::arg("cache"), nb::arg("memory_limit"), nb::arg("shapes"), nb::arg("dims"), nb::arg("opt_level"),
-        nb::arg("disable"), nb::rv_policy::take_ownership);
+      .def("text", &textOf, nb::arg("after"), nb::arg("on_program"), nb::arg("shapes"), nb::arg("dims"));
 }
 
 }  // namespace aglow::python
