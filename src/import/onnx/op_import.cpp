@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "import/onnx/graph_import.h"
+#include "support/check.h"
 
 namespace aglow::onnx {
 
@@ -174,6 +175,14 @@ std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vecto
 
 void OpImport::leaveToRuntime() const {
   if (graph_.mayCut()) throw NeedsValue{};
+}
+
+std::vector<Imported> OpImport::standard(const Node& as, int64_t opset, std::vector<Imported> operands) {
+  const OpRow* row = findRow("", as.opType, opset);
+  AGLOW_CHECK(row != nullptr && row->handler != nullptr, "no such standard operator");
+  OpImport op(graph_, as, opset, b, std::move(operands));
+  row->handler(op);
+  return std::move(op.results());
 }
 
 }  // namespace aglow::onnx

@@ -31,6 +31,13 @@
   X(treeRows)              \
   X(mlRows)                \
   X(ngramRows)             \
+  X(contribFusedRows)      \
+  X(contribNormRows)       \
+  X(contribAttentionRows)  \
+  X(contribGroupRows)      \
+  X(contribQuantRows)      \
+  X(contribBlockRows)      \
+  X(contribMiscRows)       \
   X(refusedRows)
 
 namespace aglow::onnx {

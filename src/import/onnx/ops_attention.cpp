@@ -5,23 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "import/onnx/op_heads.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 
 namespace aglow::onnx {
 
 namespace {
-
-// [batch, length, heads * width] as [batch, heads, length, width].
-Value splitHeads(Builder& b, Value x, int64_t heads) {
-  if (heads < 1 || x.dim(2) % heads != 0)
-    fail(Code::BadNode, fmt::format("expected a width that divides into {} heads, got {}", heads, x.type().text()));
-  return b.transposed(b.reshaped(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
-}
-
-Value joinHeads(Builder& b, Value x) {
-  return b.reshaped(b.transposed(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
-}
 
 // The model's mask: shorter ones hide the keys behind their end, and integers are addends like floats.
 Value readMask(OpImport& c, Value q, int64_t keys) {
@@ -150,18 +140,7 @@ void rotaryEmbedding(OpImport& c) {
   const int64_t half = rotated / 2;
   const Value cosine = rotationFactors(c, 1, x, half), sine = rotationFactors(c, 2, x, half);
 
-  const bool interleaved = c.integer("interleaved", 0) != 0;
-  const Value first = interleaved ? sliced(b, x, 3, 0, half, 2) : sliced(b, x, 3, 0, half);
-  const Value second = interleaved ? sliced(b, x, 3, half == 0 ? 0 : 1, half, 2) : sliced(b, x, 3, half, half);
-  const Value real = b.sub(b.mul(cosine, first), b.mul(sine, second));
-  const Value imaginary = b.add(b.mul(sine, first), b.mul(cosine, second));
-  Value y;
-  if (interleaved) {
-    const Value pairs = b.concat({unsqueezed(b, real, 4), unsqueezed(b, imaginary, 4)}, {.axis = 4});
-    y = b.reshaped(pairs, {x.dim(0), x.dim(1), x.dim(2), rotated});
-  } else {
-    y = b.concat({real, imaginary}, {.axis = 3});
-  }
+  Value y = rotatedPairs(b, sliced(b, x, 3, 0, rotated), cosine, sine, c.integer("interleaved", 0) != 0);
   if (rotated < x.dim(3)) y = b.concat({y, sliced(b, x, 3, rotated, x.dim(3) - rotated)}, {.axis = 3});
   c.out(input.rank() == 4 ? b.transposed(y, {0, 2, 1, 3}) : b.reshaped(y, input.shape().dims()));
 }
