@@ -67,7 +67,7 @@ aglow::Node* attended(OpImport& c, const Heads& h, Value mask, Value addend, int
   attrs.right = c.integer("unidirectional", 0) != 0 ? 0 : -1;
   attrs.offset = past;
   attrs.precision = h.q.kind();
-  attrs.weights = "softmax";
+  attrs.weights = "masked";
   return b.attention(h.q, h.k, h.v, added, attrs);
 }
 

@@ -51,7 +51,7 @@ void skipSimplifiedLayerNormalization(OpImport& c) {
   const int64_t axis = lastAxis(sum);
   const double epsilon = c.real("epsilon", kTinyEpsilon);
   c.out(0, c.b.rmsNorm(sum, c.in(2), {.axis = axis, .epsilon = epsilon}));
-  if (c.wants(1)) fail(Code::UnsupportedFeature, "a mean is not part of this normalisation; leave the output out");
+  if (c.wants(1)) c.out(1, c.b.reduced(widened(c.b, sum), "mean", {axis}));
   if (c.wants(2)) c.out(2, inverseRms(c.b, sum, axis, epsilon));
   c.out(3, sum);
 }
