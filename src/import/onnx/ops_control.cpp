@@ -12,6 +12,12 @@ namespace {
 
 constexpr int64_t kMaxSteps = 1 << 13;
 constexpr size_t kMaxFunction = 500'000;  // nodes
+// A longer loop is better run step by step, where a runtime can do that.
+constexpr int64_t kUnrolled = 1000;  // nodes
+
+void leaveLongLoop(const OpImport& c, int64_t steps, const Graph& body) {
+  if (steps > kUnrolled / std::max<int64_t>(std::ssize(body.nodes), 1)) c.leaveToRuntime();
+}
 
 void checkStep(const OpImport& c, int64_t step) {
   if (step >= kMaxSteps)
@@ -78,11 +84,13 @@ void loop(OpImport& c) {
   if (!conditional && !c.has(0)) fail(Code::BadNode, "a loop without trip count and condition never ends");
   bool condition = !conditional || decided(c, c.operand(1), "the loop's condition");
 
+  if (!conditional && condition) leaveLongLoop(c, trips, body);
   std::vector<Imported> state;
   for (int i = 0; i < states; ++i) state.push_back(c.operand(2 + i));
   std::vector<std::vector<Value>> collected(static_cast<size_t>(scans));
   for (int64_t step = 0; step < trips && condition; ++step) {
     checkStep(c, step);
+    leaveLongLoop(c, step, body);
     std::vector<Imported> inputs{
         Imported::of(c.b.constant(Tensor::of(Type(ElemKind::Int64, Shape{}), std::vector{step}))),
         Imported::of(c.b.scalar(ElemKind::Bool, 1))};
@@ -187,6 +195,7 @@ void scan9(OpImport& c) {
       fail(Code::BadNode, fmt::format("expected scanned axes of one extent, got {} and {}", steps, extent));
     steps = extent;
   }
+  leaveLongLoop(c, steps, scan.body);
   const std::vector<Imported> results = runScan(c, scan, steps, steps);
   for (size_t i = 0; i < results.size(); ++i) c.out(static_cast<int>(i), results[i]);
 }
