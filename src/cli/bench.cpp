@@ -11,6 +11,7 @@
 #include "cli/profile.h"
 #include "cli/session.h"
 #include "compile/text_files.h"
+#include "import/onnx/inputs.h"
 #include "support/rng.h"
 
 namespace aglow::cli {
@@ -41,10 +42,23 @@ Tensor randomTensor(const Type& type, Rng& rng) {
   return Tensor::fromInts(type, values);
 }
 
-// The executable with its inputs and outputs in place: a run allocates nothing here.
+// Something to be run again and again.
 class Runner {
 public:
-  explicit Runner(OpenedProgram& session) : executable_(*session.executable) {
+  virtual ~Runner() = default;
+  virtual Status run(RunObserver* observer) = 0;
+
+  Result<double> seconds(RunObserver* observer = nullptr) {
+    const auto start = std::chrono::steady_clock::now();
+    AGLOW_OK(run(observer));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+};
+
+// The executable with its inputs and outputs in place: a run allocates nothing here.
+class ProgramRunner : public Runner {
+public:
+  explicit ProgramRunner(OpenedProgram& session) : executable_(*session.executable) {
     Rng rng(1);
     for (const Binding& binding : executable_.inputs()) {
       const auto given = session.given.find(binding.name);
@@ -55,16 +69,39 @@ public:
     for (Tensor& tensor : outputs_) out_.push_back(tensor.ref());
   }
 
-  Result<double> seconds(RunObserver* observer = nullptr) {
-    const auto start = std::chrono::steady_clock::now();
-    AGLOW_OK(executable_.run(in_, out_, observer));
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
+  Status run(RunObserver* observer) override { return executable_.run(in_, out_, observer); }
 
 private:
   Executable& executable_;
   std::vector<Tensor> inputs_, outputs_;
   std::vector<TensorRef> in_, out_;
+};
+
+// A model that is compiled in parts, because shapes depend on values.
+class SessionRunner : public Runner {
+public:
+  explicit SessionRunner(OpenedModel model) : model_(std::move(model)) {}
+
+  // Random values for the inputs that were not given; an error when a size is open.
+  Status fillInputs(const CompileOptions& options) {
+    const onnx::InputTypes types = onnx::resolveInputs(
+        model_.session->graph(),
+        {.shapes = options.shapes, .dims = options.dims, .given = model_.inputs, .evaluator = nullptr});
+    if (!types.diagnostics.empty()) return types.diagnostics.errors().front();
+    Rng rng(1);
+    for (const auto& [name, type] : types.types)
+      if (!model_.inputs.contains(name)) model_.inputs[name] = ModelValue::of(randomTensor(type, rng));
+    return {};
+  }
+
+  Status run(RunObserver*) override {
+    const auto outputs = model_.session->run(model_.inputs);
+    return outputs.ok() ? Status() : Status(outputs.diagnostics().errors().front());
+  }
+  const OpenedModel& model() const { return model_; }
+
+private:
+  OpenedModel model_;
 };
 
 // So many runs, or as many as fit into the time.
@@ -95,24 +132,20 @@ Statistics statisticsOf(std::vector<double> times) {
           .mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n)};
 }
 
-nlohmann::ordered_json report(const BenchOptions& bench, const OpenedProgram& session,
-                              const std::vector<double>& times) {
-  const ExecutableFacts facts = session.executable->facts();
+nlohmann::ordered_json report(const std::vector<double>& times, double loadSeconds, double compileSeconds) {
   const Statistics s = statisticsOf(times);
-  return {{"median_ms", s.median * 1e3},
-          {"best_ms", s.best * 1e3},
-          {"p90_ms", s.p90 * 1e3},
-          {"mean_ms", s.mean * 1e3},
-          {"runs", times.size()},
-          {"load_s", session.loadSeconds},
-          {"compile_s", session.compileSeconds},
-          {"peak_rss_mb", static_cast<double>(peakResidentBytes()) * 1e-6},
-          {"arena_bytes", facts.arenaBytes},
-          {"weights_bytes", facts.weightsBytes},
-          {"threads", facts.threads},
-          {"backend", bench.session.model.backend},
-          {"target", facts.target},
-          {"cached", facts.cached}};
+  return {{"median_ms", s.median * 1e3}, {"best_ms", s.best * 1e3},
+          {"p90_ms", s.p90 * 1e3},       {"mean_ms", s.mean * 1e3},
+          {"runs", times.size()},        {"load_s", loadSeconds},
+          {"compile_s", compileSeconds}, {"peak_rss_mb", static_cast<double>(peakResidentBytes()) * 1e-6}};
+}
+
+void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts) {
+  report["arena_bytes"] = facts.arenaBytes;
+  report["weights_bytes"] = facts.weightsBytes;
+  report["threads"] = facts.threads;
+  report["target"] = facts.target;
+  report["cached"] = facts.cached;
 }
 
 std::string text(const nlohmann::ordered_json& report) {
@@ -125,6 +158,42 @@ std::string text(const nlohmann::ordered_json& report) {
   return out;
 }
 
+Result<std::vector<double>> measureWarm(Runner& runner, const BenchOptions& bench) {
+  AGLOW_OK(measure(runner, (bench.runs + 9) / 10, 1, bench.seconds / 10));
+  return measure(runner, bench.runs, kFewestRuns, bench.seconds);
+}
+
+Status print(const BenchOptions& bench, const nlohmann::ordered_json& result, const std::string& table) {
+  return printOut(bench.json ? result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                             : text(result) + table);
+}
+
+bool isDynamic(const Diagnostics& diagnostics) {
+  return std::all_of(diagnostics.errors().begin(), diagnostics.errors().end(),
+                     [](const Error& error) { return error.code == Code::DynamicShape; });
+}
+
+Diagnosed<Unit> benchParts(const BenchOptions& bench) {
+  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
+  if (bench.profile || !bench.trace.empty())
+    return failed(Status(Error{.code = Code::UnsupportedFeature,
+                               .message = "shapes depend on values, and the model is compiled in parts; --profile and "
+                                          "--trace are for models that are compiled whole"}));
+  auto opened = openSession(bench.session);
+  if (!opened.ok()) return opened.diagnostics();
+  SessionRunner runner(*std::move(opened));
+  const auto options = bench.session.model.parse();
+  if (!options.ok()) return failed(options);
+  if (const Status filled = runner.fillInputs(*options); !filled.ok()) return failed(filled);
+  const auto times = measureWarm(runner, bench);
+  if (!times.ok()) return failed(times);
+  nlohmann::ordered_json result = report(*times, runner.model().loadSeconds, runner.model().compileSeconds);
+  result["parts"] = runner.model().session->parts();
+  result["backend"] = bench.session.model.backend;
+  if (const Status printed = print(bench, result, ""); !printed.ok()) return Diagnostics(printed.error());
+  return Unit{};
+}
+
 Diagnosed<Unit> execute(const BenchOptions& bench) {
   const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
   if (!bench.session.model.stopAfter.empty())
@@ -133,13 +202,13 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
   auto session = openProgram(bench.session, false, [&](const Program& program) {
     if (bench.profile || !bench.trace.empty()) profile.emplace(program);
   });
-  if (!session.ok()) return session.diagnostics();
-  Runner runner(*session);
-  const auto warm = measure(runner, (bench.runs + 9) / 10, 1, bench.seconds / 10);
-  if (!warm.ok()) return failed(warm);
-  const auto times = measure(runner, bench.runs, kFewestRuns, bench.seconds);
+  if (!session.ok()) return isDynamic(session.diagnostics()) ? benchParts(bench) : session.diagnostics();
+  ProgramRunner runner(*session);
+  const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
-  nlohmann::ordered_json result = report(bench, *session, *times);
+  nlohmann::ordered_json result = report(*times, session->loadSeconds, session->compileSeconds);
+  addFacts(result, session->executable->facts());
+  result["backend"] = bench.session.model.backend;
 
   std::string table;
   if (profile) {
@@ -159,9 +228,7 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
       table = "\n" + profile->table(peak);
     }
   }
-  const Status printed = printOut(
-      bench.json ? result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : text(result) + table);
-  if (!printed.ok()) return Diagnostics(printed.error());
+  if (const Status printed = print(bench, result, table); !printed.ok()) return Diagnostics(printed.error());
   return Unit{};
 }
 

@@ -16,7 +16,7 @@ using onnx::KnownValue;
 using onnx::KnownValues;
 using Outputs = Diagnosed<std::vector<ModelValue>>;
 
-constexpr int64_t kMaxSteps = 10'000'000;
+constexpr int64_t kMaxSteps = 1'000'000;
 constexpr int kMaxDepth = 100;  // of nested graphs and calls
 
 const onnx::Attribute* attributeOf(const onnx::Node& node, std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "compile/evaluate.h"
@@ -40,6 +41,28 @@ void appendTensor(std::string& key, const Tensor& tensor, bool withValue) {
     append(key, tensor.data(), static_cast<size_t>(tensor.bytes()));
   else
     append(key, tensor.data());
+}
+
+// Below this, interpreting a part takes less time than generating code for it.
+constexpr double kSmallWork = 1e6;
+
+// Operations, roughly and rather too many: the operands of a product or window operator say how long its sums are.
+double workOf(const Function& function) {
+  double work = 0;
+  for (const auto& node : function.nodes()) {
+    double results = 0, operands = 0, product = 1;
+    for (const Type& type : node->types()) results += static_cast<double>(type.elements());
+    for (const Value v : node->inputs()) {
+      if (!v) continue;
+      operands += static_cast<double>(v.type().elements());
+      product *= std::max<double>(static_cast<double>(v.type().elements()), 1);
+    }
+    const OpKind kind = node->def().kind;
+    if (kind == OpKind::Storage || kind == OpKind::View) continue;
+    const bool sums = kind != OpKind::Elementwise && node->inputCount() > 1 && results > 0;
+    work += results + operands + (sums ? results * std::sqrt(product / results) : 0);
+  }
+  return work;
 }
 
 }  // namespace
@@ -176,7 +199,12 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
     if (port.kind == Port::Kind::Tensor) sources[port.placeholder] = {port.name, 0};
     for (size_t i = 0; i < port.items.size(); ++i) sources[port.items[i].placeholder] = {port.name, i};
   }
-  auto compiled = compileImported(std::move(imported->model), context_.compile);
+  CompileOptions options = context_.compile;
+  // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would.
+  const bool isCut = remainder.number > 0 || !part->alone.empty() || part->next != nullptr;
+  if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
+    options.backend = "interpreter";
+  auto compiled = compileImported(std::move(imported->model), options);
   if (!compiled.ok()) return compiled.diagnostics();
   if (context_.compiled) context_.compiled(*compiled);
   auto executable = load(*std::move(compiled), context_.backend);

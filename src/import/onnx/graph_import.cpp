@@ -303,7 +303,7 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
               .message = fmt::format("a shape depends on the value of input '{}', which is known only at run time",
                                      fmt::join(needs.inputs, "', '")),
               .where = {},
-              .hint = "give the value when compiling: --value NAME=FILE.npy"});
+              .hint = std::string(kDynamicHint)});
     return;
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {

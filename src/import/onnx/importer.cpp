@@ -15,7 +15,7 @@ Error dynamicShape(const NeedsValue& needs) {
   return {.code = Code::DynamicShape,
           .message = "a shape depends on the value of input " + names + ", which is known only at run time",
           .where = {},
-          .hint = "give the value when compiling: --value NAME=FILE.npy"};
+          .hint = std::string(kDynamicHint)};
 }
 
 }  // namespace

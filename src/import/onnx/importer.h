@@ -15,6 +15,11 @@
 
 namespace aglow::onnx {
 
+// What a user can do about E303.
+inline constexpr std::string_view kDynamicHint =
+    "give the value when compiling (--value NAME=FILE.npy), or use `aglow run` or the runtime, which compile such a "
+    "model in parts";
+
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // whole shapes of inputs
   std::map<std::string, int64_t> dims;                 // sizes of symbolic dimensions
