@@ -109,27 +109,31 @@ Diagnostics Session::check(const Inputs& inputs) const {
   for (const auto& [name, shape] : options_.compile.shapes)
     if (!inputs.contains(name)) options.shapes[name] = shape;
   for (const auto& [name, value] : options_.compile.given) options.given.try_emplace(name, value);
-  Diagnostics faults = onnx::resolveInputs(graph, options).diagnostics;
-  if (!faults.empty()) return faults;
-  for (const onnx::ValueInfo& info : graph.inputs) {
-    if (const auto shape = options_.compile.shapes.find(info.name); shape != options_.compile.shapes.end())
-      if (const auto it = inputs.find(info.name);
-          it != inputs.end() && it->second.isTensor() && it->second.tensor().type().shape().dims() != shape->second)
-        faults.add({.code = Code::BadBinding,
-                    .message = fmt::format("input '{}' has shape {}; expected {}, as --shape says", info.name,
-                                           it->second.tensor().type().shape().text(), Shape(shape->second).text())});
-    if (options.given.contains(info.name)) continue;
-    const auto& tensors = graph.initializers;
-    const bool initialized =
-        std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == info.name; }) ||
-        std::any_of(graph.sparseInitializers.begin(), graph.sparseInitializers.end(),
-                    [&](const auto& t) { return t.values.name == info.name; });
-    if (!initialized)
-      faults.add({.code = Code::MissingBinding,
-                  .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
-                  .where = {},
-                  .hint = fmt::format("--input '{}=FILE.npy'", info.name)});
-  }
+  const auto initialized = [&](const std::string& name) {
+    return std::any_of(graph.initializers.begin(), graph.initializers.end(),
+                       [&](const auto& t) { return t.name == name; }) ||
+           std::any_of(graph.sparseInitializers.begin(), graph.sparseInitializers.end(),
+                       [&](const auto& t) { return t.values.name == name; });
+  };
+  Diagnostics missing;
+  for (const onnx::ValueInfo& info : graph.inputs)
+    if (!options.given.contains(info.name) && !initialized(info.name))
+      missing.add({.code = Code::MissingBinding,
+                   .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
+                   .where = {},
+                   .hint = fmt::format("--input '{}=FILE.npy'", info.name)});
+  // Sizes are open because of missing inputs; nothing is gained by telling that too.
+  const onnx::InputTypes resolved = onnx::resolveInputs(graph, options);
+  Diagnostics faults;
+  for (const Error& fault : resolved.diagnostics.errors())
+    if (missing.empty() || !mayWait(fault.code)) faults.add(fault);
+  for (const Error& fault : missing.errors()) faults.add(fault);
+  for (const auto& [name, shape] : options_.compile.shapes)
+    if (const auto it = inputs.find(name);
+        it != inputs.end() && it->second.isTensor() && it->second.tensor().type().shape().dims() != shape)
+      faults.add({.code = Code::BadBinding,
+                  .message = fmt::format("input '{}' has shape {}; expected {}, as --shape says", name,
+                                         it->second.tensor().type().shape().text(), Shape(shape).text())});
   return faults;
 }
 

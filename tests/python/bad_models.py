@@ -79,7 +79,7 @@ class Refusal:
         path.write_bytes(content if isinstance(content, bytes) else content.SerializeToString())
         return path
 
-    def run(self, content, inputs=(), **limits):
+    def run(self, content, inputs=(), options=(), **limits):
         """`aglow run` on a model (bytes, ModelProto or path), with arrays as inputs."""
         path = content if hasattr(content, "is_file") else self.write(content)
         arguments = []
@@ -89,7 +89,7 @@ class Refusal:
             arguments += ["--input", f"{name}={file}"]
         limits.setdefault("timeout", 20 * self.slow)
         limits.setdefault("memory_mb", 2048)
-        return self.aglow("run", path, *arguments, "--output-dir", self.out, **limits)
+        return self.aglow("run", path, *arguments, *options, "--output-dir", self.out, **limits)
 
     def inspect(self, content):
         return self.aglow("inspect", self.write(content), timeout=20 * self.slow, memory_mb=2048)
@@ -108,5 +108,5 @@ class Refusal:
         assert left == [], f"output was left behind: {left}"
         assert outcome.peak_mb < peak_mb * self.slow, f"{outcome.peak_mb:.0f} MB of memory"
 
-    def refuse(self, content, codes, *words, inputs=()):
-        self.check(self.run(content, inputs), codes, *words)
+    def refuse(self, content, codes, *words, inputs=(), options=(), **limits):
+        self.check(self.run(content, inputs, options, **limits), codes, *words)
