@@ -10,6 +10,7 @@
 #include "compile/evaluate.h"
 #include "import/onnx/faults.h"
 #include "import/onnx/tensor_data.h"
+#include "tensor/slices.h"
 
 namespace aglow {
 
@@ -18,8 +19,10 @@ namespace {
 using onnx::Deferred;
 using onnx::KnownValue;
 
-// Constants up to this size are part of a key by their bytes, larger ones by their address.
+// Constants up to this size are part of a key by their bytes, larger ones by their address. Other values always are by
+// their bytes: callers may change what lies at an address.
 constexpr int64_t kKeyBytes = 4096;
+enum class InKey : uint8_t { Type, Constant, Bytes };
 
 std::atomic<size_t> runners = 0;
 
@@ -31,13 +34,13 @@ void append(std::string& key, T value) {
   append(key, &value, sizeof value);
 }
 
-void appendTensor(std::string& key, const Tensor& tensor, bool withValue) {
+void appendTensor(std::string& key, const Tensor& tensor, InKey what) {
   const Type& type = tensor.type();
   append(key, type.kind());
   append(key, static_cast<int32_t>(type.shape().dims().size()));
   for (const int64_t dim : type.shape().dims()) append(key, dim);
-  if (!withValue) return;
-  if (tensor.bytes() <= kKeyBytes)
+  if (what == InKey::Type) return;
+  if (what == InKey::Bytes || tensor.bytes() <= kKeyBytes)
     append(key, tensor.data(), static_cast<size_t>(tensor.bytes()));
   else
     append(key, tensor.data());
@@ -142,9 +145,9 @@ std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::s
     append(key, position);
     append(key, static_cast<char>(value.none ? 'n' : value.isSequence ? 's' : 't'));
     append(key, value.tensors.size());
-    const bool withValue = it->second.constant || frozen.contains(name);
-    append(key, withValue);
-    for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, withValue);
+    const InKey what = it->second.constant ? InKey::Constant : frozen.contains(name) ? InKey::Bytes : InKey::Type;
+    append(key, what);
+    for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, what);
   }
   return key;
 }
@@ -155,7 +158,10 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
   for (const std::string& name : remainder.reads)
     if (const auto it = values.find(name); it != values.end()) {
       KnownValue& value = known[name] = it->second;
-      value.constant = value.constant || frozen.contains(name);
+      if (value.constant || !frozen.contains(name)) continue;
+      // The part outlives this run, the caller's memory need not.
+      for (Tensor& tensor : value.value.tensors) tensor = resized(tensor, tensor.type().shape().dims());
+      value.constant = true;
     }
   ReferenceEvaluator evaluator;
   auto imported = onnx::importPart(
