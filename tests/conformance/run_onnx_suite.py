@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the backend test suite of the onnx package through the program, each case in a process of its own.
+"""Runs the backend test suite of the onnx package through the program, each case in a process of its own, or through a
+Python backend (--backend aglow.backend:Backend), with processes that serve many cases.
 
 The suite fails when a case of --expected does not pass, and whenever the program crashes, hangs or ends with another
 exit code than 0 (done) or 3 (not supported). Cases that pass without being expected are only reported; --update makes
@@ -15,13 +16,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import case, onnx_cases, report  # noqa: E402
+from harness import backend_process, case, onnx_cases, report  # noqa: E402
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cmd", default=str(ROOT / "build" / "aglow") + " run",
                         help="program and options, started as: CMD MODEL --input NAME=FILE ... --output-dir DIR")
+    parser.add_argument("--backend", metavar="MODULE[:CLASS]", help="a Python backend to run instead of a program")
     parser.add_argument("--cases", default=str(ROOT / "build" / "onnx-cases"), help="folder of the exported cases")
     parser.add_argument("--filter", action="append", metavar="GLOB", help="only these cases, e.g. '*conv*'; repeatable")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="only every Nth case")
@@ -63,6 +65,9 @@ def main():
 
     def run(name):
         folder = os.path.join(options.cases, name)
+        if options.backend:
+            return backend_process.run_case(options.backend, os.path.join(folder, "model.onnx"), folder, cases[name],
+                                            timeout=options.timeout, memory_mb=options.memory_mb)
         return case.run_case(options.cmd, os.path.join(folder, "model.onnx"), folder, cases[name],
                              timeout=options.timeout, memory_mb=options.memory_mb, identical=options.identical)
 
@@ -79,7 +84,7 @@ def main():
     for name in sorted(passing - expected) if expected else []:
         print(f"new pass {name}")
     if options.json:
-        report.write_json(options.json, verdicts, command=options.cmd)
+        report.write_json(options.json, verdicts, command=options.backend or options.cmd)
     if options.junit:
         report.write_junit(options.junit, "onnx", verdicts, failed)
     if options.update:

@@ -8,7 +8,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What tests see is generated anew, unless they name a cache.
 os.environ["AGLOW_CACHE_DIR"] = "off"
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
+PROGRAM = pathlib.Path(os.environ.get("AGLOW_BIN", ROOT / "build" / "aglow")).resolve()
+# The Python module lies beside the program.
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools"), str(PROGRAM.parent / "python")]
 
 from harness import process  # noqa: E402
 
@@ -22,10 +24,9 @@ def root():
 @pytest.fixture(scope="session")
 def program():
     """The path of the program under test."""
-    path = pathlib.Path(os.environ.get("AGLOW_BIN", ROOT / "build" / "aglow")).resolve()
-    if not path.is_file():
-        pytest.fail(f"{path} does not exist: run ./dev build, or set AGLOW_BIN")
-    return path
+    if not PROGRAM.is_file():
+        pytest.fail(f"{PROGRAM} does not exist: run ./dev build, or set AGLOW_BIN")
+    return PROGRAM
 
 
 @pytest.fixture(scope="session")
