@@ -1,6 +1,9 @@
 # The Python module: src/python as python/aglow/_core. In the build folder the package lies complete below python/, so
 # that tests run it from there.
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
+if(NOT Python_Development.Module_FOUND)
+  message(FATAL_ERROR "The Python module needs Python 3.10 or newer and its headers: sudo apt-get install python3-dev")
+endif()
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_ROOT
                 OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE NANOBIND_FAULT ERROR_QUIET)
 if(NANOBIND_FAULT)

@@ -34,6 +34,7 @@ libclang-rt-19-dev  | sanitizers
 clang-format-19     | formatting check
 clang-tidy-19       | static analysis
 python3-venv        | Python environment of the tests
+python3-dev         | Python module
 qemu-user           | runs code for other processors
 gcc-aarch64-linux-gnu | links it
 libc6-dev-arm64-cross | links it

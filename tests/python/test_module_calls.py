@@ -1,5 +1,8 @@
 """The Python module: models from every source, inputs in every form, and what comes back."""
+import doctest
 import pathlib
+import runpy
+import shutil
 
 import numpy as np
 import onnx
@@ -212,6 +215,13 @@ def test_the_package_describes_itself():
         assert hasattr(aglow, name)
 
 
-def test_the_example(tmp_path):
-    model = aglow.compile(ROOT / "examples" / "digits" / "digits.onnx")
-    assert len(model.inputs) == 1 and len(model.outputs) >= 1
+def test_the_example(capsys):
+    runpy.run_path(str(ROOT / "examples" / "python" / "digits.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert len(lines) == 8 and all(line.startswith(f"{line[0]}.npy: {line[0]} ") for line in lines)
+
+
+def test_the_documentation(monkeypatch, tmp_path):
+    monkeypatch.chdir(shutil.copytree(ROOT / "docs" / "tour", tmp_path / "tour"))
+    failed, examples = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert failed == 0 and examples > 10
