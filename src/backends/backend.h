@@ -15,6 +15,7 @@
 #include "stack/policy.h"
 #include "support/decision.h"
 #include "support/thread_pool.h"
+#include "tensor/tensor_pool.h"
 
 namespace aglow {
 
@@ -66,10 +67,11 @@ protected:
 };
 
 struct BackendOptions {
-  int64_t memoryLimit = 0;                // bytes of arena, constants, inputs and outputs together; 0: none
-  int threads = 1;                        // at most this many
-  std::string cache = {};                 // folder where generated code is kept; none: nowhere
-  std::shared_ptr<ThreadPool> pool = {};  // with so many threads, shared with others; none: one of its own
+  int64_t memoryLimit = 0;                   // bytes of arena, constants, inputs and outputs together; 0: none
+  int threads = 1;                           // at most this many
+  std::string cache = {};                    // folder where generated code is kept; none: nowhere
+  std::shared_ptr<ThreadPool> pool = {};     // with so many threads, shared with others; none: one of its own
+  std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
 };
 
 class Backend {

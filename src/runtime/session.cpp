@@ -68,6 +68,7 @@ Session::Session(onnx::Model model, SessionOptions options)
 
 Diagnosed<std::unique_ptr<Session>> Session::open(onnx::Model model, SessionOptions options) {
   if (!options.backend.pool) options.backend.pool = std::make_shared<ThreadPool>(std::max(options.backend.threads, 1));
+  if (!options.backend.weights) options.backend.weights = std::make_shared<TensorPool>();
   if (model.graph.outputs.empty()) return Error{.code = Code::BadGraph, .message = "the graph has no outputs"};
   for (auto& [name, sizes] : options.prepared) std::sort(sizes.begin(), sizes.end());
   std::unique_ptr<Session> session(new Session(std::move(model), std::move(options)));

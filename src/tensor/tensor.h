@@ -52,6 +52,7 @@ public:
   bool empty() const { return data_ == nullptr; }
   const Type& type() const { return type_; }
   const std::byte* data() const { return data_.get(); }
+  bool ownsBytes() const { return !foreign_; }
   std::byte* mutableData();  // internal error when the bytes belong to someone else, or another Tensor shares them
   int64_t bytes() const { return type_.bytes(); }
   TensorRef ref() const { return {&type_, data_.get()}; }

@@ -28,7 +28,7 @@ constexpr const char* kEntry = "model";
 class CpuExecutable : public Executable {
 public:
   CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target,
-                std::shared_ptr<ThreadPool> pool, bool cached)
+                std::shared_ptr<ThreadPool> pool, std::vector<std::shared_ptr<const Tensor>> pooled, bool cached)
       : program_(std::move(program)),
         memory_(std::move(memory)),
         code_(std::move(code)),
@@ -38,7 +38,8 @@ public:
         outputs_(bindingsOf(program_, program_.outputs())),
         arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
         bases_(static_cast<size_t>(memory_.bases())),
-        pool_(std::move(pool)) {
+        pool_(std::move(pool)),
+        pooled_(std::move(pooled)) {
     for (const RegionId id : memory_.constants()) {
       constants_.push_back(initialValue(program_[id]));
       bases_[static_cast<size_t>(memory_[id].base)] = constants_.back().ref().data;
@@ -108,6 +109,7 @@ private:
   std::vector<std::byte*> bases_;
   codegen::RunTime runTime_;
   std::shared_ptr<ThreadPool> pool_;
+  std::vector<std::shared_ptr<const Tensor>> pooled_;  // held, so that others find them
 };
 
 }  // namespace
@@ -160,10 +162,17 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
   }
   AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry, named));
   const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
+  std::vector<std::shared_ptr<const Tensor>> pooled;
+  if (options.weights)
+    for (Region& region : program.regions)
+      if (auto* constant = std::get_if<ConstantInit>(&region.source)) {
+        pooled.push_back(options.weights->shared(constant->bytes));
+        constant->bytes = *pooled.back();
+      }
   std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
   try {
-    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(program), std::move(memory),
-                                                                       std::move(code), name, std::move(pool), cached));
+    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(
+        std::move(program), std::move(memory), std::move(code), name, std::move(pool), std::move(pooled), cached));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

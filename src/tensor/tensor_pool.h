@@ -1,0 +1,23 @@
+// Equal tensors kept once: programs made of one model for different sizes hold the same packed weights. Safe from
+// several threads.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "tensor/tensor.h"
+
+namespace aglow {
+
+class TensorPool {
+public:
+  // The tensor, or an equal one that someone still holds.
+  std::shared_ptr<const Tensor> shared(Tensor tensor);
+
+private:
+  std::mutex mutex_;
+  std::unordered_multimap<uint64_t, std::weak_ptr<const Tensor>> held_;
+};
+
+}  // namespace aglow
