@@ -1,0 +1,117 @@
+"""torchvision's families: one small member each, on small images."""
+import torch
+import torchvision
+from torchvision.models import detection, segmentation, video
+
+from entries import Entry
+
+CLASSES = 10
+
+
+def image(side):
+    return lambda batch=1: {"image": torch.rand(batch, 3, side, side) * 2 - 1}
+
+
+def clip(frames, side):
+    return lambda batch=1: {"clip": torch.rand(batch, 3, frames, side, side) * 2 - 1}
+
+
+def classifier(name, side=64, **options):
+    def build():
+        return getattr(torchvision.models, name)(weights=None, num_classes=CLASSES, **options)
+    return Entry(name, "classification", build, image(side), {"batch": (2, 3)}, {"image": {0: "batch"}})
+
+
+def small_vit():
+    return torchvision.models.VisionTransformer(image_size=64, patch_size=16, num_layers=4, num_heads=4, hidden_dim=128,
+                                                mlp_dim=256, num_classes=CLASSES)
+
+
+def small_maxvit():
+    return torchvision.models.MaxVit(input_size=(64, 64), stem_channels=32, partition_size=2,
+                                     block_channels=[32, 64], block_layers=[1, 2], head_dim=16,
+                                     stochastic_depth_prob=0.0, num_classes=CLASSES)
+
+
+def segmenter(name, side=64):
+    def build():
+        return getattr(segmentation, name)(weights=None, weights_backbone=None, num_classes=5)
+    return Entry(name, "segmentation", build, image(side), {"batch": (2, 3)}, {"image": {0: "batch"}})
+
+
+def moving(name, frames=8, side=56, **options):
+    def build():
+        return getattr(video, name)(weights=None, num_classes=CLASSES, **options)
+    return Entry(name, "video", build, clip(frames, side), {"batch": (2, 3)}, {"clip": {0: "batch"}})
+
+
+def flow_inputs(batch=1):
+    return {key: torch.rand(batch, 3, 128, 128) * 2 - 1 for key in ("first", "second")}
+
+
+def flow():
+    def call(model, first, second):
+        return model(first, second, num_flow_updates=3)[-1]
+    return Entry("raft_small", "optical flow", lambda: torchvision.models.optical_flow.raft_small(weights=None),
+                 flow_inputs, {"batch": (2, 3)}, {"first": {0: "batch"}, "second": {0: "batch"}}, call)
+
+
+def detector(name, side, **options):
+    """Detectors take a list of images, scale them, and give as many boxes as they find."""
+    def build():
+        # Scores of fresh weights are all alike: a low threshold lets some boxes through.
+        return getattr(detection, name)(weights=None, weights_backbone=None, num_classes=CLASSES, **options)
+
+    def call(model, image):
+        return model([image])
+    return Entry(name, "detection", build, lambda: {"image": torch.rand(3, side, side)}, call=call)
+
+
+SMALL = {"min_size": 96, "max_size": 128}
+
+ENTRIES = [
+    classifier("alexnet", 224),
+    classifier("vgg11_bn", 224),
+    classifier("resnet18"),
+    classifier("resnet50"),
+    classifier("resnext50_32x4d"),
+    classifier("wide_resnet50_2", 32),
+    classifier("densenet121"),
+    classifier("inception_v3", 96, init_weights=False, aux_logits=True),
+    classifier("googlenet", 64, init_weights=False, aux_logits=True),
+    classifier("squeezenet1_1"),
+    classifier("shufflenet_v2_x0_5"),
+    classifier("mobilenet_v2"),
+    classifier("mobilenet_v3_small"),
+    classifier("mnasnet0_5"),
+    classifier("efficientnet_b0"),
+    classifier("efficientnet_v2_s"),
+    classifier("regnet_x_400mf"),
+    classifier("regnet_y_400mf"),
+    classifier("convnext_tiny"),
+    Entry("vit (4 layers)", "classification", small_vit, image(64), {"batch": (2, 3)}, {"image": {0: "batch"}},
+          interpreter=True),
+    classifier("swin_t"),
+    classifier("swin_v2_t"),
+    Entry("maxvit (2 stages)", "classification", small_maxvit, image(64), {"batch": (2, 3)}, {"image": {0: "batch"}},
+          interpreter=True),
+    segmenter("fcn_resnet50"),
+    segmenter("deeplabv3_mobilenet_v3_large"),
+    segmenter("deeplabv3_resnet50"),
+    segmenter("lraspp_mobilenet_v3_large"),
+    moving("r3d_18"),
+    moving("r2plus1d_18"),
+    moving("mc3_18"),
+    moving("s3d", frames=16, side=64),
+    moving("mvit_v2_s", frames=16, side=224),
+    moving("swin3d_t", frames=4, side=56),
+    flow(),
+    detector("fasterrcnn_mobilenet_v3_large_320_fpn", 96, **SMALL),
+    detector("fasterrcnn_resnet50_fpn", 96, **SMALL),
+    detector("maskrcnn_resnet50_fpn", 96, **SMALL),
+    detector("keypointrcnn_resnet50_fpn", 96, **SMALL),
+    detector("retinanet_resnet50_fpn", 96, **SMALL),
+    detector("fcos_resnet50_fpn", 96, **SMALL),
+    detector("ssd300_vgg16", 96),
+    detector("ssdlite320_mobilenet_v3_large", 96),
+]
