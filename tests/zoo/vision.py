@@ -1,4 +1,6 @@
 """torchvision's families: one small member each, on small images."""
+import functools
+
 import torch
 import torchvision
 from torchvision.models import detection, segmentation, video
@@ -56,11 +58,33 @@ def flow():
                  flow_inputs, {"batch": (2, 3)}, {"first": {0: "batch"}, "second": {0: "batch"}}, call)
 
 
-def detector(name, side, **options):
+# How far apart the outputs of a detector's last layers shall lie, by a part of their names.
+SPREAD = {"cls": 2.0, "classification_head.module_list": 2.0, "bbox": 0.5, "regression_head.module_list": 0.5,
+          "mask_fcn_logits": 2.0, "kps_score": 2.0}
+
+
+def spread(model, image):
+    """Fresh weights give all boxes nearly the same score, or one that is saturated: their order would hang on the last
+    bit. The last layers are scaled for an image."""
+    def scale(layer, inputs, output, wanted):
+        layer.weight.mul_(wanted / output.std())
+        layer.seen.remove()
+        return layer(*inputs)
+
+    for name, layer in model.named_modules():
+        wanted = next((value for part, value in SPREAD.items() if part in name), None)
+        if wanted and isinstance(layer, (torch.nn.Linear, torch.nn.Conv2d, torch.nn.ConvTranspose2d)):
+            layer.seen = layer.register_forward_hook(functools.partial(scale, wanted=wanted))
+    with torch.no_grad():
+        model.eval()([image])
+    return model
+
+
+def detector(name, side=96, **options):
     """Detectors take a list of images, scale them, and give as many boxes as they find."""
     def build():
-        # Scores of fresh weights are all alike: a low threshold lets some boxes through.
-        return getattr(detection, name)(weights=None, weights_backbone=None, num_classes=CLASSES, **options)
+        model = getattr(detection, name)(weights=None, weights_backbone=None, num_classes=CLASSES, **options)
+        return spread(model, torch.rand(3, side, side))
 
     def call(model, image):
         return model([image])
@@ -68,6 +92,8 @@ def detector(name, side, **options):
 
 
 SMALL = {"min_size": 96, "max_size": 128}
+TWO_STAGES = SMALL | {"rpn_pre_nms_top_n_test": 100, "rpn_post_nms_top_n_test": 50, "rpn_score_thresh": 0.0, "box_detections_per_img": 20}
+ONE_STAGE = {"topk_candidates": 50, "detections_per_img": 20}
 
 ENTRIES = [
     classifier("alexnet", 224),
@@ -102,16 +128,17 @@ ENTRIES = [
     moving("r3d_18"),
     moving("r2plus1d_18"),
     moving("mc3_18"),
-    moving("s3d", frames=16, side=64),
-    moving("mvit_v2_s", frames=16, side=224),
+    moving("s3d", frames=16, side=224),
+    moving("mvit_v2_s", frames=4, side=64, spatial_size=(64, 64), temporal_size=4),
     moving("swin3d_t", frames=4, side=56),
     flow(),
-    detector("fasterrcnn_mobilenet_v3_large_320_fpn", 96, **SMALL),
-    detector("fasterrcnn_resnet50_fpn", 96, **SMALL),
-    detector("maskrcnn_resnet50_fpn", 96, **SMALL),
-    detector("keypointrcnn_resnet50_fpn", 96, **SMALL),
-    detector("retinanet_resnet50_fpn", 96, **SMALL),
-    detector("fcos_resnet50_fpn", 96, **SMALL),
-    detector("ssd300_vgg16", 96),
-    detector("ssdlite320_mobilenet_v3_large", 96),
+    detector("fasterrcnn_mobilenet_v3_large_320_fpn", **TWO_STAGES),
+    detector("fasterrcnn_resnet50_fpn", **TWO_STAGES),
+    detector("fasterrcnn_resnet50_fpn_v2", **TWO_STAGES),
+    detector("maskrcnn_resnet50_fpn", **TWO_STAGES),
+    detector("keypointrcnn_resnet50_fpn", **TWO_STAGES),
+    detector("retinanet_resnet50_fpn", **SMALL, **ONE_STAGE),
+    detector("fcos_resnet50_fpn", **SMALL, **ONE_STAGE),
+    detector("ssd300_vgg16", **ONE_STAGE),
+    detector("ssdlite320_mobilenet_v3_large", **ONE_STAGE),
 ]
