@@ -17,6 +17,7 @@ class Outcome:
     out: str
     err: str
     seconds: float
+    cpu_seconds: float  # of all threads; other than `seconds` it hardly depends on what else the machine does
     peak_mb: float
     timed_out: bool
 
@@ -63,7 +64,8 @@ def run(command, *, timeout=60.0, memory_mb=None, cwd=None, env=None):
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
-        return Outcome(child.returncode, *texts, time.monotonic() - start, usage.ru_maxrss / 1024, expired.is_set())
+        return Outcome(child.returncode, *texts, time.monotonic() - start, usage.ru_utime + usage.ru_stime,
+                       usage.ru_maxrss / 1024, expired.is_set())
 
 
 def machine_memory_mb():

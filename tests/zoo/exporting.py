@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+import traceback
 import warnings
 
 import numpy
@@ -54,7 +55,9 @@ def silence():
 
 
 def one_line(error):
-    """The telling line of an exporter's message: the first one, or the cause it names."""
+    """The telling line of an exporter's message: of the innermost cause, the first one or that which names an error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     lines = [line.strip() for line in f"{error}".splitlines() if line.strip()]
     telling = [line for line in lines if "Error" in line or "Unsupported" in line or "not supported" in line]
     return f"{type(error).__name__}: {(telling or lines or [''])[0]}"[:300]
@@ -79,7 +82,7 @@ def export(entry, exporter, folder, fresh=False):
             export_to(entry, model, sample, exporter, str(folder / "model.onnx"))
     except Exception as error:  # whatever stops an exporter is its own affair
         record["refused"] = one_line(error)
-        (folder / "message.txt").write_text(str(error), encoding="utf-8")
+        (folder / "message.txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     else:
         graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
         record |= {"inputs": [value.name for value in graph.input], "outputs": len(expected), "nodes": len(graph.node)}

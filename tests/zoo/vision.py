@@ -92,7 +92,8 @@ def detector(name, side=96, **options):
 
 
 SMALL = {"min_size": 96, "max_size": 128}
-TWO_STAGES = SMALL | {"rpn_pre_nms_top_n_test": 100, "rpn_post_nms_top_n_test": 50, "rpn_score_thresh": 0.0, "box_detections_per_img": 20}
+TWO_STAGES = SMALL | {"rpn_pre_nms_top_n_test": 100, "rpn_post_nms_top_n_test": 50, "rpn_score_thresh": 0.0,
+                      "box_score_thresh": 0.001, "box_detections_per_img": 20}
 ONE_STAGE = {"topk_candidates": 50, "detections_per_img": 20}
 
 ENTRIES = [
