@@ -125,6 +125,42 @@ aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, siz
 /* One run, with all inputs and outputs bound. */
 aglow_status aglow_run(aglow_model* model);
 
+/* ---- sessions: a model for whatever sizes come ----
+ *
+ * Where a model above is compiled once for one set of sizes, a session compiles each new size when it comes, and keeps
+ * it. It also runs models whose shapes depend on values. Several threads may use one session at once. */
+
+/* Sizes of a symbolic dimension to compile for when the session is opened. */
+aglow_status aglow_options_prepare(aglow_options* options, const char* name, const int64_t* sizes, size_t count);
+/* Whether inputs are filled up with zeros to the next prepared size, and outputs cut back. */
+aglow_status aglow_options_set_padding(aglow_options* options, int on);
+
+typedef struct aglow_session aglow_session;
+
+aglow_status aglow_session_open(const char* path, const aglow_options* options, aglow_session** session);
+/* The bytes have to live as long as the session. */
+aglow_status aglow_session_open_memory(const void* bytes, size_t size, const aglow_options* options,
+                                       aglow_session** session);
+void aglow_session_close(aglow_session* session); /* null is fine; its results stay */
+
+typedef struct aglow_tensor {
+  const char* name;
+  aglow_kind kind;
+  size_t rank;
+  const int64_t* dims;
+  const void* data; /* row by row without gaps */
+} aglow_tensor;
+
+typedef struct aglow_results aglow_results;
+
+/* Inputs by name, in any order; those with a default value may be left out. They are read until the run is over. */
+aglow_status aglow_session_run(aglow_session* session, const aglow_tensor* inputs, size_t count,
+                               aglow_results** results);
+/* Outputs in the model's order; null for a number that there is not. They live until the results are freed. */
+size_t aglow_results_count(const aglow_results* results);
+const aglow_tensor* aglow_results_get(const aglow_results* results, size_t index);
+void aglow_results_free(aglow_results* results); /* null is fine */
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,6 +41,8 @@ inline void check(aglow_status status) {
 struct Free {
   void operator()(aglow_options* options) const { aglow_options_free(options); }
   void operator()(aglow_model* model) const { aglow_free(model); }
+  void operator()(aglow_session* session) const { aglow_session_close(session); }
+  void operator()(aglow_results* results) const { aglow_results_free(results); }
 };
 
 }  // namespace detail
@@ -67,6 +69,12 @@ public:
   Options& value(const std::string& input, aglow_kind kind, const std::vector<int64_t>& dims, const void* data) {
     return checked(aglow_options_set_value(handle(), input.c_str(), kind, dims.data(), dims.size(), data));
   }
+
+  // Of sessions: sizes to compile for at once, and whether inputs are padded to the next of them.
+  Options& prepare(const std::string& dim, const std::vector<int64_t>& sizes) {
+    return checked(aglow_options_prepare(handle(), dim.c_str(), sizes.data(), sizes.size()));
+  }
+  Options& padding(bool on) { return checked(aglow_options_set_padding(handle(), on ? 1 : 0)); }
 
   aglow_options* handle() const { return handle_.get(); }
 
@@ -141,6 +149,52 @@ private:
 
   std::unique_ptr<aglow_model, detail::Free> handle_;
   std::vector<TensorInfo> inputs_, outputs_;
+};
+
+// What a run of a session gives: tensors that live as long as this.
+class Results {
+public:
+  explicit Results(aglow_results* results) : handle_(results) {}
+
+  size_t size() const { return aglow_results_count(handle_.get()); }
+  const aglow_tensor& operator[](size_t index) const {
+    const aglow_tensor* tensor = aglow_results_get(handle_.get(), index);
+    if (tensor == nullptr) throw std::out_of_range("there is no such result");
+    return *tensor;
+  }
+  // The elements, whose type the caller has to know.
+  template <class T>
+  const T* data(size_t index) const {
+    return static_cast<const T*>((*this)[index].data);
+  }
+
+private:
+  std::unique_ptr<aglow_results, detail::Free> handle_;
+};
+
+// A model for whatever sizes come; several threads may use it at once.
+class Session {
+public:
+  explicit Session(const std::string& path, const Options& options = {}) {
+    aglow_session* session = nullptr;
+    detail::check(aglow_session_open(path.c_str(), options.handle(), &session));
+    handle_.reset(session);
+  }
+  // An ONNX file in memory, which has to live as long as the session.
+  Session(const void* bytes, size_t size, const Options& options = {}) {
+    aglow_session* session = nullptr;
+    detail::check(aglow_session_open_memory(bytes, size, options.handle(), &session));
+    handle_.reset(session);
+  }
+
+  Results run(const std::vector<aglow_tensor>& inputs) const {
+    aglow_results* results = nullptr;
+    detail::check(aglow_session_run(handle_.get(), inputs.data(), inputs.size(), &results));
+    return Results(results);
+  }
+
+private:
+  std::unique_ptr<aglow_session, detail::Free> handle_;
 };
 
 }  // namespace v1

@@ -7,43 +7,17 @@
 #include <new>
 
 #include "aglow/aglow.h"
+#include "api/faults.h"
+#include "api/options.h"
 #include "codegen/code_cache.h"
-#include "compile/compile.h"
 #include "support/machine.h"
 #include "support/quote.h"
 
-struct aglow_options {
-  aglow::CompileOptions compile;
-  aglow::BackendOptions backend;
-};
-
 namespace aglow {
-
-namespace {
 
 thread_local std::string lastError;
 
-aglow_status fail(const Diagnostics& diagnostics) {
-  lastError.clear();
-  for (const Error& error : diagnostics.errors()) lastError += (lastError.empty() ? "" : "\n") + error.text();
-  return static_cast<aglow_status>(diagnostics.exitCode());
-}
-aglow_status fail(Error error) { return fail(Diagnostics(std::move(error))); }
-aglow_status wrongUse(std::string message) { return fail(Error{.code = Code::Usage, .message = std::move(message)}); }
-
-// Runs the body of a function, and turns what it throws into a status.
-template <class Body>
-aglow_status guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    // What there is to say needs no memory.
-    lastError = "out of memory";
-    return AGLOW_OUT_OF_RESOURCES;
-  } catch (const std::exception& fault) {
-    return fail(Error{.code = Code::Internal, .message = fault.what()});
-  }
-}
+namespace {
 
 // A model's input or output: how callers see it, where its bytes are, and which placeholder it is.
 struct Slot {
@@ -155,26 +129,16 @@ aglow_status load(Diagnosed<Compilation> compiled, const aglow_options& options,
   return AGLOW_OK;
 }
 
-const aglow_options& orDefault(const aglow_options* options) {
-  static const aglow_options none{.compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};
-  return options != nullptr ? *options : none;
-}
-
-// A setter of options, whose arguments must not be null.
-template <class Set>
-aglow_status setting(bool valid, const Set& set) {
-  if (!valid) return wrongUse("an argument is null or negative");
-  return guarded([&] {
-    const Status status = set();
-    return status.ok() ? AGLOW_OK : fail(status.error());
-  });
-}
-
 Result<Shape> shapeOf(const int64_t* dims, size_t rank) {
   return Shape::create(rank == 0 ? std::vector<int64_t>{} : std::vector<int64_t>(dims, dims + rank));
 }
 
 }  // namespace
+
+const aglow_options& aglow::orDefault(const aglow_options* options) {
+  static const aglow_options none{.compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};
+  return options != nullptr ? *options : none;
+}
 
 const char* aglow_error_text() { return lastError.c_str(); }
 const char* aglow_version() { return AGLOW_VERSION; }
@@ -238,6 +202,22 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
     Tensor value(Type(*elem, std::move(shape)));
     std::memcpy(value.mutableData(), data, static_cast<size_t>(value.bytes()));
     options->compile.given[input] = ModelValue::of(std::move(value));
+    return {};
+  });
+}
+
+aglow_status aglow_options_prepare(aglow_options* options, const char* name, const int64_t* sizes, size_t count) {
+  const bool valid = options != nullptr && name != nullptr && sizes != nullptr && count > 0 &&
+                     std::all_of(sizes, sizes + count, [](int64_t size) { return size >= 0; });
+  return setting(valid, [&]() -> Status {
+    options->prepared[name].assign(sizes, sizes + count);
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_padding(aglow_options* options, int on) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->pad = on != 0;
     return {};
   });
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "onnx_writer.h"
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -140,6 +142,72 @@ TEST(CApi, TakesOptions) {
   EXPECT_EQ(aglow_options_set_memory_limit(options, 10), AGLOW_OK);
   EXPECT_EQ(aglow_load(kDigits.c_str(), options, &model), AGLOW_OUT_OF_RESOURCES);
   aglow_options_free(options);
+}
+
+// y = x + x, and x as it came, for any number of rows.
+std::string anyRows() {
+  using namespace aglow::onnx_writer;  // NOLINT: the model is written in its words
+  return Model(18)
+      .graph(Graph()
+                 .input("x", kFloat, {"n", 2})
+                 .node(Node("Add", {"x", "x"}, {"y"}))
+                 .output("y", kFloat, {"n", 2})
+                 .output("x", kFloat, {"n", 2}))
+      .bytes();
+}
+
+TEST(CApi, SessionsTakeAnySize) {
+  const std::string file = anyRows();
+  aglow_options* options = aglow_options_new();
+  const int64_t sizes[] = {1, 4};
+  EXPECT_EQ(aglow_options_prepare(options, "n", sizes, 2), AGLOW_OK) << aglow_error_text();
+  EXPECT_EQ(aglow_options_set_padding(options, 1), AGLOW_OK);
+  aglow_session* session = nullptr;
+  ASSERT_EQ(aglow_session_open_memory(file.data(), file.size(), options, &session), AGLOW_OK) << aglow_error_text();
+  aglow_options_free(options);
+  for (int64_t rows : {1, 3, 6}) {
+    std::vector<float> x(static_cast<size_t>(2 * rows), 1.5F);
+    const int64_t dims[] = {rows, 2};
+    const aglow_tensor input{.name = "x", .kind = AGLOW_FLOAT32, .rank = 2, .dims = dims, .data = x.data()};
+    aglow_results* results = nullptr;
+    ASSERT_EQ(aglow_session_run(session, &input, 1, &results), AGLOW_OK) << aglow_error_text();
+    std::fill(x.begin(), x.end(), 0.0F);  // results do not hang on the caller's memory
+    ASSERT_EQ(aglow_results_count(results), 2U);
+    for (size_t i = 0; i < 2; ++i) {
+      const aglow_tensor* y = aglow_results_get(results, i);
+      EXPECT_THAT(std::vector<int64_t>(y->dims, y->dims + y->rank), ElementsAre(rows, 2));
+      EXPECT_EQ(static_cast<const float*>(y->data)[2 * rows - 1], i == 0 ? 3.0F : 1.5F);
+    }
+    EXPECT_STREQ(aglow_results_get(results, 1)->name, "x");
+    EXPECT_EQ(aglow_results_get(results, 2), nullptr);
+    aglow_results_free(results);
+  }
+  aglow_session_close(session);
+}
+
+TEST(CApi, SessionsSayWhatDoesNotFit) {
+  const std::string file = anyRows();
+  aglow_session* session = nullptr;
+  ASSERT_EQ(aglow_session_open_memory(file.data(), file.size(), nullptr, &session), AGLOW_OK) << aglow_error_text();
+  const int64_t dims[] = {1, 3}, negative[] = {-1, 2};
+  const float x[3] = {};
+  aglow_results* results = nullptr;
+  const auto refused = [&](aglow_tensor input, aglow_status status, const char* words) {
+    EXPECT_EQ(aglow_session_run(session, &input, 1, &results), status);
+    EXPECT_THAT(aglow_error_text(), HasSubstr(words));
+    EXPECT_EQ(results, nullptr);
+  };
+  refused({"x", AGLOW_FLOAT32, 2, dims, x}, AGLOW_USAGE, "expected f32[n,2]");
+  refused({"z", AGLOW_FLOAT32, 2, dims, x}, AGLOW_USAGE, "no input 'z'");
+  refused({"x", AGLOW_FLOAT32, 2, dims, nullptr}, AGLOW_USAGE, "null");
+  refused({"x", static_cast<aglow_kind>(99), 2, dims, x}, AGLOW_USAGE, "kind 99");
+  EXPECT_EQ(aglow_session_run(session, nullptr, 0, &results), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("'x' (f32[n,2]) was not given"));
+  const aglow_tensor bad{"x", AGLOW_FLOAT32, 2, negative, x};
+  EXPECT_NE(aglow_session_run(session, &bad, 1, &results), AGLOW_OK);
+  aglow_session_close(session);
+  EXPECT_EQ(aglow_session_open("/nowhere.onnx", nullptr, &session), AGLOW_FILE);
+  EXPECT_EQ(session, nullptr);
 }
 
 }  // namespace
