@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+ml_dtypes: Any
 try:
     import ml_dtypes
 except ImportError:

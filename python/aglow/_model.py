@@ -37,8 +37,8 @@ def _usage(code: str, message: str, hint: str = "", where: str = "") -> UsageErr
 
 
 def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, sequence, optional, default, kind)
-                 for name, kind, text, shape, sequence, optional, default in rows)
+    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, *flags, kind)
+                 for name, kind, text, shape, *flags in rows)
 
 
 class Model:
@@ -184,7 +184,7 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
                   for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
     pad           fills inputs up to the next of several sizes, and cuts the outputs back
     values        inputs that are always the same, and then need not be given
-    threads       at most so many in one run; by default AGLOW_THREADS, or one per processor. Outputs do not depend on it
+    threads       at most so many in one run, by default AGLOW_THREADS, or one per processor; outputs do not depend on it
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3
@@ -204,12 +204,16 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
     else:
         raise _usage("E101", f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
     made = Model(core, name, values or {})
-    several = {dim: list(size) for dim, size in (dims or {}).items() if not hasattr(size, "__index__")}
-    single = {dim: int(size) for dim, size in (dims or {}).items() if dim not in several}
+    several, single = {}, {}
+    for dim, size in (dims or {}).items():
+        if isinstance(size, Sequence):
+            several[dim] = [int(one) for one in size]
+        else:
+            single[dim] = int(size)
     if pad and not several:
         raise _usage("E101", "pad needs sizes to fill up to", "name them with dims={'batch': (1, 4, 16)}")
     core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""), threads=threads or _threads(),
-              cache="off" if cache is False else "" if cache in (None, True) else os.fspath(cache),
+              cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
               memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
               values=made._preset, opt_level=opt_level, disable=list(disable))
     return made

@@ -52,11 +52,14 @@ class Backend(base.Backend):
     @classmethod
     def run_node(cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU",
                  outputs_info: Optional[Sequence[tuple[np.dtype, tuple[int, ...]]]] = None,
-                 opset_version: Optional[int] = None, **kwargs: Any) -> tuple[Any, ...]:
-        """Runs one node as a model of its own; inputs that it leaves out ("") are not given."""
+                 **kwargs: Any) -> tuple[Any, ...]:
+        """Runs one node as a model of its own; inputs that it leaves out ("") are not given.
+
+        `opset_version` may be among the options; the newest is the default.
+        """
         names = [name for name in node.input if name]
         values = [np.asarray(value) for value in (inputs.values() if isinstance(inputs, dict) else inputs)]
-        opsets = [helper.make_opsetid(node.domain, opset_version or _newest(node.domain))]
+        opsets = [helper.make_opsetid(node.domain, kwargs.pop("opset_version", None) or _newest(node.domain))]
         infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
                  for name, value in zip(names, values)]
         given = [name for name in node.output if name]

@@ -90,8 +90,8 @@ def verdict_of(backend, model_file, folder, record):
     try:
         prepared = backend.prepare(model, "CPU")
         for number, inputs in enumerate(record["inputs"]):
-            given = [None if file == "@none" else tensors.load(os.path.join(folder, file.removesuffix(".npy")), element[name])
-                     for name, file in inputs]
+            given = [None if file == "@none" else
+                     tensors.load(os.path.join(folder, file.removesuffix(".npy")), element[name]) for name, file in inputs]
             outputs = prepared.run(given)
             for i in range(record["expected"][number]):
                 expected = tensors.load(os.path.join(folder, str(number), f"out_{i}"), record["outputs"][i])

@@ -29,8 +29,8 @@ def test_nodes_are_run():
     np.testing.assert_array_equal(y, np.minimum(X, 1))
     (y,) = aglow.backend.run_node(helper.make_node("NonZero", ["x"], ["y"]), [X])
     np.testing.assert_array_equal(y, np.nonzero(X))
-    (y,) = aglow.backend.run_node(helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml", scale=[2.0], offset=[1.0]),
-                                  [X], outputs_info=[(np.float32, X.shape)])
+    scaler = helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml", scale=[2.0], offset=[1.0])
+    (y,) = aglow.backend.run_node(scaler, [X], outputs_info=[(np.float32, X.shape)])
     np.testing.assert_array_equal(y, (X - 1) * 2)
 
 
