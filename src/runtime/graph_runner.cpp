@@ -68,6 +68,27 @@ double workOf(const Function& function) {
   return work;
 }
 
+constexpr size_t kSpare = 2;  // the state that a step reads, and the one that it writes
+
+// One run of the executable; its outputs lie in memory of earlier ones where `again` allows it.
+Result<std::vector<Tensor>> execute(Part& part, std::span<const Tensor> inputs, bool again) {
+  if (!again) return part.executable->run(inputs);
+  const std::span<const Binding> bindings = part.executable->outputs();
+  part.spare.resize(bindings.size());
+  std::vector<Tensor> outputs;
+  std::vector<TensorRef> in, out;
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    std::vector<Tensor>& spare = part.spare[i];
+    const auto free = std::find_if(spare.begin(), spare.end(), [](const Tensor& t) { return !t.isShared(); });
+    outputs.push_back(free != spare.end() ? *free : Tensor(bindings[i].type));
+    if (free == spare.end() && spare.size() < kSpare) spare.push_back(outputs.back());
+  }
+  for (const Tensor& tensor : inputs) in.push_back(tensor.ref());
+  for (const Tensor& tensor : outputs) out.push_back(tensor.ref());
+  AGLOW_OK(part.executable->run(in, out));
+  return outputs;
+}
+
 }  // namespace
 
 GraphRunner::GraphRunner(RunnerContext& context, const onnx::Graph& graph, const onnx::Opsets& opsets,
@@ -243,7 +264,7 @@ Status GraphRunner::runPart(Part& part, Values& values) const {
     std::map<std::string, Tensor> results;
     {
       const std::lock_guard lock(part.running);
-      AGLOW_TRY(std::vector<Tensor> outputs, part.executable->run(inputs));
+      AGLOW_TRY(std::vector<Tensor> outputs, execute(part, inputs, depth_ > 0));
       for (size_t i = 0; i < outputs.size(); ++i) results[part.bound[i]] = std::move(outputs[i]);
     }
     for (const Port& port : part.outputs) {

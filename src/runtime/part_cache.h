@@ -33,7 +33,9 @@ struct Part {
   std::vector<size_t> alone;        // nodes to be run behind it, each by itself
   Remainder* next = nullptr;        // none: the graph is done
   std::vector<std::string> freeze;  // nothing was made: the values of these decide
-  std::mutex running;               // an executable runs once at a time
+  // Memory of earlier outputs, taken again once nobody else holds it: the state of a loop goes back and forth.
+  std::vector<std::vector<Tensor>> spare;
+  std::mutex running;  // an executable runs once at a time
 };
 
 class PartCache {

@@ -53,6 +53,7 @@ public:
   const Type& type() const { return type_; }
   const std::byte* data() const { return data_.get(); }
   bool ownsBytes() const { return !foreign_; }
+  bool isShared() const { return foreign_ || data_.use_count() > 1; }  // someone else may look at the bytes
   std::byte* mutableData();  // internal error when the bytes belong to someone else, or another Tensor shares them
   int64_t bytes() const { return type_.bytes(); }
   TensorRef ref() const { return {&type_, data_.get()}; }
