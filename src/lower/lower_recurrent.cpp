@@ -140,10 +140,11 @@ Layer::Run Layer::runDirection(Value products, int64_t d, bool reverse, State st
       output = state.h;
       continue;
     }
-    // Rows that have ended skip the step's work, keep their state and give zeros.
+    // Rows that have ended skip the step's work, keep their state and give zeros. A predicate for single rows of the
+    // results says nothing of the batch's.
     const Value active = b.less(b.scalar(lengths.kind(), static_cast<double>(step)), lengths);
     const Value keeps = b.reshaped(active, {batch, 1});
-    b.when(outer ? b.logicalAnd(outer, active) : active);
+    b.when(outer && outer.rank() == 0 ? b.logicalAnd(outer, active) : active);
     const State next = cell(input, state);
     b.when(outer);
     output = b.where(keeps, next.h, number(0));
