@@ -99,6 +99,7 @@ Status schedule(PipelineState& state) {
 
 Status irgen(PipelineState& state) {
   const Stopwatch watch;
+  AGLOW_OK(checkSupport(*state.result.function, state.backend));
   AGLOW_TRY(Program program, generate(*state.result.function));
   state.result.program = std::move(program);
   state.result.function = nullptr;

@@ -120,7 +120,8 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 }
 
 Decision CpuBackend::supports(const Node& node) const {
-  if (node.def().kind != OpKind::Composite) return Decision::yes();
+  // Target operators are made for one machine, and a file may hold those of another.
+  if (node.def().kind != OpKind::Composite && node.def().kind != OpKind::Target) return Decision::yes();
   std::vector<const Type*> in, out;
   for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
   for (int i = 0; i < node.resultCount(); ++i) {
