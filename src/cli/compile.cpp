@@ -11,6 +11,8 @@
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "graph/text.h"
+#include "import/onnx/export.h"
+#include "import/onnx/model_writer.h"
 #include "inst/dot.h"
 #include "inst/text.h"
 
@@ -23,7 +25,7 @@ struct EmitOptions {
   std::vector<std::string> emit;
   std::vector<int64_t> batches;
   std::string outputDir, name, prefix, weights = "bin";
-  bool threads = false, debug = false;
+  bool threads = false, debug = false, externalData = false;
 
   bool toFolder() const { return !outputDir.empty() && outputDir != "-"; }
   // Of files and functions.
@@ -32,7 +34,7 @@ struct EmitOptions {
   }
 };
 
-constexpr std::string_view kTextEmits[] = {"graph", "dot", "ir", "ir-dot"};
+constexpr std::string_view kStageEmits[] = {"graph", "onnx", "dot", "ir", "ir-dot"};
 
 template <class Names>
 bool isOneOf(const std::string& what, const Names& names) {
@@ -43,11 +45,13 @@ Error usage(std::string message, std::string hint = {}) {
   return {.code = Code::Usage, .message = std::move(message), .where = {}, .hint = std::move(hint)};
 }
 
-Status checkEmits(const std::vector<std::string>& emits) {
-  for (const std::string& what : emits)
-    if (!isOneOf(what, kTextEmits) && !isOneOf(what, kCodeEmits))
+Status checkEmits(const EmitOptions& options) {
+  if (isOneOf("onnx", options.emit) && !options.toFolder())
+    return usage("--emit onnx: a model file is not for the screen", "name a folder with -o DIR");
+  for (const std::string& what : options.emit)
+    if (!isOneOf(what, kStageEmits) && !isOneOf(what, kCodeEmits))
       return usage(fmt::format("--emit does not know '{}'", what),
-                   fmt::format("it knows: {}, {}", fmt::join(kTextEmits, ", "), fmt::join(kCodeEmits, ", ")));
+                   fmt::format("it knows: {}, {}", fmt::join(kStageEmits, ", "), fmt::join(kCodeEmits, ", ")));
   return {};
 }
 
@@ -56,14 +60,19 @@ class Emitter {
 public:
   Emitter(const EmitOptions& options, const std::string& suffix) {
     for (const std::string& what : options.emit)
-      if (isOneOf(what, kTextEmits)) missing_.insert(what);
+      if (isOneOf(what, kStageEmits)) missing_.insert(what);
     byDefault_ = options.emit.empty();
+    externalData_ = options.externalData;
     const std::string stem = std::filesystem::path(options.model.model).stem().string();
     if (options.toFolder()) base_ = options.outputDir + "/" + (options.name.empty() ? stem : options.name) + suffix;
   }
 
   Status write(const Module& module) {
     if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : writeModule(base_ + ".graph", module));
+    if (takes("onnx")) {
+      AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.functions().front()));
+      AGLOW_OK(onnx::writeModel(base_ + ".onnx", model, {.external = externalData_}));
+    }
     if (takes("dot")) AGLOW_OK(writeText(".dot", drawDot(module)));
     return {};
   }
@@ -79,7 +88,7 @@ public:
     if (byDefault_) missing_ = {compiled.program ? "ir" : "graph"};
     AGLOW_OK(compiled.program ? write(*compiled.program) : write(*compiled.module));
     if (missing_.empty()) return {};
-    const bool graph = missing_.contains("graph") || missing_.contains("dot");
+    const bool graph = missing_.contains("graph") || missing_.contains("onnx") || missing_.contains("dot");
     return Error{.code = Code::Usage,
                  .message = fmt::format("--emit {}: there is no {} to write", fmt::join(missing_, ","),
                                         graph ? "graph" : "program"),
@@ -94,7 +103,7 @@ private:
   }
 
   std::set<std::string> missing_;
-  bool byDefault_ = false;
+  bool byDefault_ = false, externalData_ = false;
   std::string base_;
 };
 
@@ -176,7 +185,7 @@ Diagnosed<Compilation> compileVariant(const EmitOptions& emit, const ModelFile& 
 
 Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  if (const Status known = checkEmits(emit.emit); !known.ok()) return failed(known);
+  if (const Status known = checkEmits(emit); !known.ok()) return failed(known);
   BundleOptions bundle{.name = emit.symbol(),
                        .emit = {},
                        .folder = emit.toFolder() ? emit.outputDir : "",
@@ -227,8 +236,8 @@ void addCompile(CLI::App& app, Action& chosen) {
   command
       ->add_option("--emit", options->emit,
                    "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
-                   "llvm; graph and ir as text, dot and ir-dot as drawings (default: ir, or graph where --stop-after "
-                   "ends before)")
+                   "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings (default: "
+                   "ir, or graph where --stop-after ends before)")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("WHAT,…");
@@ -238,6 +247,8 @@ void addCompile(CLI::App& app, Action& chosen) {
       ->check(CLI::IsMember({"bin", "c"}))
       ->capture_default_str()
       ->type_name("FORM");
+  command->add_flag("--external-data", options->externalData,
+                    "Keep the tensors of --emit onnx in a file of their own beside the model");
   command->add_option("--batch", options->batches, "Sizes of the inputs' first dimension: one entry for each")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -251,6 +262,7 @@ void addCompile(CLI::App& app, Action& chosen) {
       "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
       "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
       "  aglow compile model.onnx --stop-after lower --emit graph\n"
+      "  aglow compile model.onnx --stop-after lower -o out --emit onnx\n"
       "  aglow compile out/model.graph --start-from lower --emit ir");
   command->callback([options, &chosen] {
     chosen = [options] {

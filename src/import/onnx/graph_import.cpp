@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/own_domain.h"
 #include "import/onnx/tensor_data.h"
 
 namespace aglow::onnx {
@@ -76,7 +77,13 @@ void GraphImport::report(Error error) {
 }
 
 void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std::set<std::string>* wanted) {
-  const auto add = [&](const std::string& name, Result<Tensor> tensor) {
+  const auto typed = [&](const std::string& name, Result<Tensor> tensor) -> Result<Tensor> {
+    AGLOW_TRY(const Tensor plain, std::move(tensor));
+    AGLOW_TRY(const Type type, fullType(model_, name, plain.type()));
+    return type == plain.type() ? plain : plain.retyped(type);
+  };
+  const auto add = [&](const std::string& name, Result<Tensor> stored) {
+    Result<Tensor> tensor = typed(name, std::move(stored));
     if (!tensor.ok()) {
       report(std::move(tensor).error());
       scope.failed.insert(name);
@@ -106,7 +113,9 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
     const bool freeze = frozen.contains(info.name);
     const auto tensorInput = [&](const std::string& name, const Type& type, const Tensor* value) {
       if (freeze) return Imported::of(result_.module->addConstant(name, *value)->result());
-      const Value v = builder_.input(name, type);
+      const Result<Type> full = fullType(model_, name, type);
+      if (!full.ok()) report(full.error());
+      const Value v = builder_.input(name, full.ok() ? *full : type);
       inputNames_[v.node] = info.name;
       return Imported::of(v);
     };
@@ -162,7 +171,7 @@ void GraphImport::addOutput(const std::string& outputName, const Imported& outpu
 // Whether a value is of the kind that the model declares.
 bool GraphImport::checkOutput(const ValueInfo& info, const Imported& value) {
   if (value.kind != Imported::Kind::Tensor || info.type.kind != TypeProto::Kind::Tensor || info.type.elemType == 0 ||
-      elemInfo(value.tensor.kind()).onnx == info.type.elemType)
+      elemInfo(storageKind(value.tensor.kind())).onnx == info.type.elemType)
     return true;
   report({.code = Code::BadGraph,
           .message = fmt::format("output '{}' is declared as {}, but its node computes {}", info.name,

@@ -121,6 +121,9 @@ constexpr OpRow alone(OpRow row) {
   return row;
 }
 
+// Operators of the own domain (own_domain.h), by their records.
+Handler importOwnOperator;
+
 // The row for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);
 // All operators that can be imported, "domain::name" for others than the standard domain, in alphabetical order.

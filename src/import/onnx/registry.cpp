@@ -4,6 +4,7 @@
 
 #include "import/onnx/op_import.h"
 #include "import/onnx/op_tables.h"
+#include "import/onnx/own_domain.h"
 #include "ops/all_ops.h"
 
 namespace aglow::onnx {
@@ -69,6 +70,12 @@ void importByRecord(OpImport& c) {
 }
 
 constexpr OpRow kByRecord{"", importByRecord};
+constexpr OpRow kOwn{"", importOwnOperator};
+
+bool isOwnOperator(std::string_view name, int64_t version) {
+  const std::optional<Op> op = findOp(name);
+  return op && opDef(*op).kind != OpKind::Storage && version == kOwnVersion;
+}
 
 using TableFunction = std::span<const OpRow>();
 constexpr TableFunction* kTables[] = {
@@ -92,6 +99,7 @@ const std::unordered_multimap<std::string_view, const OpRow*>& rowsByName() {
 }  // namespace
 
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version) {
+  if (domain == kOwnDomain) return isOwnOperator(name, version) ? &kOwn : nullptr;
   const auto [first, last] = rowsByName().equal_range(name);
   for (auto it = first; it != last; ++it)
     if (it->second->domain == domain && version >= it->second->since && version <= it->second->until) return it->second;

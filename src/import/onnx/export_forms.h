@@ -1,0 +1,121 @@
+// The standard forms of nodes: how each says in ONNX's words what its record says in its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "import/onnx/export_ops.h"
+#include "import/onnx/own_domain.h"
+
+namespace aglow::onnx {
+
+// The element kinds that ONNX's operators take, in groups.
+namespace export_kinds {
+
+using enum ElemKind;
+
+inline constexpr KindSet kFloats = kindSet(Float16, Float32, Float64, BFloat16);
+inline constexpr KindSet kEights = kindSet(Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ);
+inline constexpr KindSet kSigned = kindSet(Int8, Int16, Int32, Int64),
+                         kUnsigned = kindSet(UInt8, UInt16, UInt32, UInt64);
+inline constexpr KindSet kWords = kindSet(Int32, Int64, UInt32, UInt64);
+inline constexpr KindSet kNumbers = kFloats | kSigned | kUnsigned, kBool = kindSet(Bool);
+inline constexpr KindSet kElements = kNumbers | kBool;
+inline constexpr KindSet kMoved = kElements | kEights | kindSet(Float4E2M1, Float8E8M0, Int4, UInt4);
+
+}  // namespace export_kinds
+
+// One node under way.
+class Form {
+public:
+  Form(const aglow::Node& from, ExportScope& around, Node& to) : node(from), scope(around), out(to) {}
+
+  const aglow::Node& node;
+  ExportScope& scope;
+  Node& out;
+
+  const Attrs& attrs() const { return node.attrs(); }
+  const Type& in(int i) const { return node.input(i).type(); }
+
+  void input(Value v) { out.inputs.push_back(scope.nameOf(v)); }
+  void inputs() {
+    for (const Value v : node.inputs()) input(v);
+  }
+  void ints(std::string_view what, const std::vector<int64_t>& values) { tensor(what, Tensor::ints(values)); }
+  void tensor(std::string_view what, const Tensor& value) {
+    out.inputs.push_back(scope.initializer(out.name + "/" + std::string(what), value));
+  }
+
+  Attribute& attribute(std::string_view name, AttributeType type) {
+    Attribute a;
+    a.name = name;
+    a.type = type;
+    out.attributes.push_back(std::move(a));
+    return out.attributes.back();
+  }
+  void set(std::string_view name, int64_t value) { attribute(name, AttributeType::Int).i = value; }
+  void set(std::string_view name, const std::string& value) { attribute(name, AttributeType::String).s = value; }
+  void set(std::string_view name, const std::vector<int64_t>& value) {
+    attribute(name, AttributeType::Ints).ints = value;
+  }
+  // False when a float does not hold the value.
+  bool real(std::string_view name, double value) {
+    const std::optional<float> narrow = exactFloat(value);
+    if (narrow) attribute(name, AttributeType::Float).f = *narrow;
+    return narrow.has_value();
+  }
+
+  bool isUsed(int result) const { return node.useCount(result) > 0; }
+  std::string result(int i) const { return scope.nameOf({const_cast<aglow::Node*>(&node), i}); }
+  // As many results as somebody uses.
+  void results() {
+    int count = node.resultCount();
+    while (count > 1 && !isUsed(count - 1)) --count;
+    for (int i = 0; i < count; ++i) out.outputs.push_back(result(i));
+  }
+
+  // Attributes by name, under the names that ONNX has for some. Defaults are the same on both sides.
+  using Renamed = std::vector<std::pair<std::string_view, std::string_view>>;
+  bool attributes(const Renamed& renamed = {});
+};
+
+// Each writes inputs, outputs and attributes, or refuses before it has added anything to the model.
+namespace forms {
+
+// Operands by position, attributes by name.
+bool plain(Form& f);
+bool clip(Form& f);
+bool remainder(Form& f);
+bool shiftLeft(Form& f);
+bool shiftRight(Form& f);
+bool geluTanh(Form& f);
+bool pRelu(Form& f);
+bool cast(Form& f);
+bool withShape(Form& f);
+bool reshape(Form& f);
+bool transpose(Form& f);
+bool slice(Form& f);
+bool concat(Form& f);
+bool pad(Form& f);
+bool reduce(Form& f);
+bool argReduce(Form& f);
+bool scan(Form& f);
+bool topK(Form& f);
+bool conv(Form& f);
+bool pool(Form& f);
+bool resize(Form& f);
+bool batchNorm(Form& f);
+bool instanceNorm(Form& f);
+bool groupNorm(Form& f);
+bool layerNorm(Form& f);
+bool rmsNorm(Form& f);
+bool quantizeLinear(Form& f);
+bool dequantizeLinear(Form& f);
+bool attention(Form& f);
+bool recurrent(Form& f);
+
+}  // namespace forms
+
+}  // namespace aglow::onnx

@@ -1,0 +1,20 @@
+// An ONNX model as a file: the inverse of readModel for models as export makes them.
+#pragma once
+
+#include <string>
+
+#include "import/onnx/proto.h"
+
+namespace aglow::onnx {
+
+struct WriteOptions {
+  // Tensors in a file of their own beside the model, MODEL.data. Models too large for protobuf have it in any case.
+  bool external = false;
+};
+
+// The same model gives the same bytes. Both files are written all or nothing, the data first.
+Status writeModel(const std::string& path, const Model& model, const WriteOptions& options = {});
+// The file's bytes with all tensors inside.
+std::string serialized(const Model& model);
+
+}  // namespace aglow::onnx
