@@ -15,6 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int64_t kFrozenElements = 256;
+
 double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
@@ -143,10 +145,21 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   if (!backend.ok()) return failed(backend);
   auto file = openModel(request.model.model);
   if (!file.ok()) return failed(file);
+  std::map<std::string, ModelValue> all;
   if (file->onnx) {
     auto given = inputsOf(request, file->onnx->graph);
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
+    // Large inputs decide no shapes; were one taken for a constant after all, the model would be computed when
+    // compiling.
+    all = options->given;
+    for (const auto& [name, value] : all) {
+      const bool named = std::any_of(request.model.values.begin(), request.model.values.end(),
+                                     [&](const std::string& text) { return text.starts_with(name + "="); });
+      if (named || !value.isTensor() || value.tensor().type().elements() <= kFrozenElements) continue;
+      options->shapes[name] = value.tensor().type().shape().dims();
+      options->given.erase(name);
+    }
   }
 
   Clock::time_point imported = start;
@@ -162,8 +175,8 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   OpenedProgram session{.interface = compiled->interface};
   session.loadSeconds = seconds(start, imported);
   if (!options->stopAfter.empty()) return session;
-  auto tensors = file->onnx ? collect(session.interface, options->given, needAll)
-                            : readPlaceholders(session.interface, request.inputs);
+  auto tensors =
+      file->onnx ? collect(session.interface, all, needAll) : readPlaceholders(session.interface, request.inputs);
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
   if (seen) seen(*compiled->program);
