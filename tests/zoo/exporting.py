@@ -15,6 +15,7 @@ import warnings
 
 import numpy
 import onnx
+import onnx_ir
 import torch
 
 import entries
@@ -28,9 +29,12 @@ def export_to(entry, model, inputs, exporter, path):
         torch.onnx.export(model, values, path, dynamo=False, input_names=names, dynamic_axes=entry.axes,
                           opset_version=entry.opset or 18)
     else:
-        shapes = {"values": tuple(entry.axes.get(name, {}) for name in names)}
-        torch.onnx.export(model, values, path, dynamo=True, input_names=names, dynamic_shapes=shapes if entry.axes else None,
-                          verbose=False)
+        shapes = {"values": tuple(entry.axes.get(name, {}) for name in names)} if entry.axes else None
+        options = dict(dynamo=True, input_names=names, dynamic_shapes=shapes, verbose=False)
+        try:
+            torch.onnx.export(model, values, path, **options)
+        except onnx_ir.passes.PassError:  # of the exporter's own optimizer
+            torch.onnx.export(model, values, path, **options, optimize=False)
 
 
 @contextlib.contextmanager

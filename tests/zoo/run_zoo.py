@@ -26,43 +26,12 @@ import torchvision  # noqa: E402
 import transformers  # noqa: E402
 
 import exporting  # noqa: E402
+import results  # noqa: E402
 import text  # noqa: E402
 import vision  # noqa: E402
 from harness import case, process  # noqa: E402
 
-LIMIT = 1e-3
 ENTRIES = [*vision.ENTRIES, *text.ENTRIES]
-REFUSED = "exporter refuses"
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    group: str
-    exporter: str
-    nodes: int = 0
-    verdict: str = case.PASS
-    error: float | None = None
-    seconds: float | None = None
-    interpreter_error: float | None = None
-    detail: str = ""
-
-
-def difference(expected, got):
-    """The largest difference as a part of the range of what is expected; exact kinds have to be equal."""
-    if expected.shape != got.shape or expected.dtype != got.dtype:
-        raise ValueError(f"expected {expected.dtype}{list(expected.shape)}, got {got.dtype}{list(got.shape)}")
-    if expected.size == 0:
-        return 0.0
-    if expected.dtype.kind != "f":
-        return 0.0 if numpy.array_equal(expected, got) else numpy.inf
-    wide, other = expected.astype(numpy.float64), got.astype(numpy.float64)
-    same = (wide == other) | (numpy.isnan(wide) & numpy.isnan(other))
-    distance = numpy.where(same, 0.0, numpy.abs(wide - other))
-    finite = wide[numpy.isfinite(wide)]
-    extent = numpy.ptp(finite) if finite.size else 0.0
-    worst = distance.max() / (extent or max(abs(finite).max(initial=0.0), 1e-6))
-    return float("inf") if numpy.isnan(worst) else float(worst)
 
 
 def run(options, backend, folder, record):
@@ -80,11 +49,11 @@ def run(options, backend, folder, record):
         for i in range(record["outputs"]):
             try:
                 got = numpy.load(pathlib.Path(out) / f"{i}.npy")
-                found = difference(numpy.load(folder / f"out_{i}.npy"), got)
+                found = results.difference(numpy.load(folder / f"out_{i}.npy"), got)
             except (OSError, ValueError) as error:
                 return case.WRONG, None, seconds, f"output {i}: {error}"
             worst = max(worst, found)
-            if not found < LIMIT:
+            if not found < results.LIMIT:
                 return case.WRONG, found, seconds, f"output {i} differs by {found:.1e} of its range"
     return case.PASS, worst, seconds, ""
 
@@ -94,11 +63,11 @@ def slug(name):
 
 
 def check(options, entry, exporter):
-    row = Row(entry.name, entry.group, exporter)
+    row = results.Row(entry.name, entry.group, exporter)
     folder = options.folder / slug(entry.name) / exporter
     record = exporting.export(entry, exporter, folder, options.fresh)
     if "refused" in record:
-        row.verdict, row.detail = REFUSED, record["refused"]
+        row.verdict, row.detail = results.REFUSED, record["refused"]
         return row
     row.nodes = record["nodes"]
     if options.export_only:
@@ -110,43 +79,8 @@ def check(options, entry, exporter):
     return row
 
 
-def show(row):
-    error = "" if row.error is None else f"{row.error:.1e}"
-    seconds = "" if row.seconds is None else f"{row.seconds:.1f} s"
-    print(f"{row.name:40}{row.exporter:8}{row.nodes:6} {row.verdict:17}{error:>8}{seconds:>9}  {row.detail[:200]}", flush=True)
-
-
-def number(value):
-    return "" if value is None else f"{value:.1e}"
-
-
-def markdown(rows):
-    passed = sum(row.verdict == case.PASS for row in rows)
-    refused = sum(row.verdict == REFUSED for row in rows)
-    lines = [
-        "# Models", "",
-        "Written by `./dev zoo`: architectures of torchvision and transformers with random weights, exported by torch's",
-        "exporter by tracing (`trace`, `dynamo=False`) and by its newer one (`dynamo`), run with other sizes of batch and",
-        "text than they were exported with, and compared with torch. The error is the largest difference of an output as a",
-        f"part of its range; below {LIMIT:g} passes. Seconds are processor time of the whole `aglow run` on the `cpu`",
-        "backend: reading, compiling and running, without the cache of code. What the exporter itself refuses has no file to run.", "",
-        f"torch {torch.__version__.split('+')[0]}, torchvision {torchvision.__version__.split('+')[0]}, "
-        f"transformers {transformers.__version__}: {passed} of {len(rows) - refused} exports pass, "
-        f"{refused} are refused by the exporter.", ""]
-    for group in dict.fromkeys(row.group for row in rows):
-        lines += [f"## {group.capitalize()}", "", "| model | exporter | nodes | verdict | error | interpreter | seconds |",
-                  "|---|---|---|---|---|---|---|"]
-        notes = []
-        for row in (row for row in rows if row.group == group):
-            mark = ""
-            if row.detail:
-                if row.detail not in notes:
-                    notes.append(row.detail)
-                mark = f" ({notes.index(row.detail) + 1})"
-            lines.append(f"| {row.name} | {row.exporter} | {row.nodes or ''} | {row.verdict}{mark} | {number(row.error)} | "
-                         f"{number(row.interpreter_error)} | {'' if row.seconds is None else row.seconds} |")
-        lines += [""] + [f"{i + 1}. `{note.replace('`', chr(39))}`" for i, note in enumerate(notes)] + ([""] if notes else [])
-    return "\n".join(lines).rstrip("\n") + "\n"
+def versions():
+    return ", ".join(f"{module.__name__} {module.__version__.split('+')[0]}" for module in (torch, torchvision, transformers))
 
 
 def main():
@@ -169,17 +103,15 @@ def main():
             continue
         for exporter in options.exporter or exporting.EXPORTERS:
             rows.append(check(options, entry, exporter))
-            show(rows[-1])
+            print(results.line(rows[-1]), flush=True)
     if not rows:
         sys.exit("no model has such a name")
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1), encoding="utf-8")
     if options.markdown:
-        options.markdown.write_text(markdown(rows), encoding="utf-8")
-    failed = sum(row.verdict not in (case.PASS, REFUSED) for row in rows)
-    print(f"{len(rows)} exports: {sum(row.verdict == case.PASS for row in rows)} pass, {failed} fail, "
-          f"{sum(row.verdict == REFUSED for row in rows)} refused by the exporter")
-    return 1 if failed else 0
+        options.markdown.write_text(results.markdown(rows, versions()), encoding="utf-8")
+    print(results.totals(rows))
+    return 0 if all(row.verdict in (results.PASS, results.REFUSED) for row in rows) else 1
 
 
 if __name__ == "__main__":

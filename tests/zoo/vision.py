@@ -5,7 +5,7 @@ import torch
 import torchvision
 from torchvision.models import detection, segmentation, video
 
-from entries import Entry
+from entries import Entry, stir
 
 CLASSES = 10
 
@@ -47,6 +47,17 @@ def moving(name, frames=8, side=56, **options):
     return Entry(name, "video", build, clip(frames, side), {"batch": (2, 3)}, {"clip": {0: "batch"}})
 
 
+def small_mvit():
+    """Queries shrink once, and the channels double."""
+    def block(heads, before, after, stride):
+        return video.mvit.MSBlockConfig(num_heads=heads, input_channels=before, output_channels=after,
+                                        kernel_q=[3, 3, 3], kernel_kv=[3, 3, 3], stride_q=[1, stride, stride],
+                                        stride_kv=[1, 2, 2])
+    return video.MViT(spatial_size=(64, 64), temporal_size=4, num_classes=CLASSES, residual_pool=True,
+                      residual_with_cls_embed=False, rel_pos_embed=True, proj_after_attn=True,
+                      block_setting=[block(1, 32, 32, 1), block(2, 32, 64, 2), block(2, 64, 64, 1)])
+
+
 def flow_inputs(batch=1):
     return {key: torch.rand(batch, 3, 128, 128) * 2 - 1 for key in ("first", "second")}
 
@@ -84,6 +95,7 @@ def detector(name, side=96, **options):
     """Detectors take a list of images, scale them, and give as many boxes as they find."""
     def build():
         model = getattr(detection, name)(weights=None, weights_backbone=None, num_classes=CLASSES, **options)
+        stir(model)
         return spread(model, torch.rand(3, side, side))
 
     def call(model, image):
@@ -130,7 +142,7 @@ ENTRIES = [
     moving("r2plus1d_18"),
     moving("mc3_18"),
     moving("s3d", frames=16, side=224),
-    moving("mvit_v2_s", frames=4, side=64, spatial_size=(64, 64), temporal_size=4),
+    Entry("mvit v2 (3 blocks)", "video", small_mvit, clip(4, 64), {"batch": (2, 3)}, {"clip": {0: "batch"}}),
     moving("swin3d_t", frames=4, side=56),
     flow(),
     detector("fasterrcnn_mobilenet_v3_large_320_fpn", **TWO_STAGES),
