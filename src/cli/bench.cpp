@@ -140,10 +140,11 @@ nlohmann::ordered_json report(const std::vector<double>& times, double loadSecon
           {"compile_s", compileSeconds}, {"peak_rss_mb", static_cast<double>(peakResidentBytes()) * 1e-6}};
 }
 
-void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts) {
+void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts, const std::string& backend) {
   report["arena_bytes"] = facts.arenaBytes;
   report["weights_bytes"] = facts.weightsBytes;
   report["threads"] = facts.threads;
+  report["backend"] = backend;
   report["target"] = facts.target;
   report["cached"] = facts.cached;
 }
@@ -207,8 +208,7 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
   const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
   nlohmann::ordered_json result = report(*times, session->loadSeconds, session->compileSeconds);
-  addFacts(result, session->executable->facts());
-  result["backend"] = bench.session.model.backend;
+  addFacts(result, session->executable->facts(), bench.session.model.backend);
 
   std::string table;
   if (profile) {
