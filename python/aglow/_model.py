@@ -37,8 +37,8 @@ def _usage(code: str, message: str, hint: str = "", where: str = "") -> UsageErr
 
 
 def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, *flags, kind)
-                 for name, kind, text, shape, *flags in rows)
+    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, sequence, optional, preset, kind)
+                 for name, kind, text, shape, sequence, optional, preset in rows)
 
 
 class Model:
@@ -79,20 +79,23 @@ class Model:
 
         Sizes that the model leaves open and `compile` was not told are needed here.
         """
-        return self._text(after, False, shapes, dims)
+        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=False)
 
     def program(self, after: str = "memory", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
                 dims: Optional[Mapping[str, int]] = None) -> str:
         """The instructions after a phase or pass (irgen, stack, memory) as text."""
-        return self._text(after, True, shapes, dims)
+        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=True)
+
+    def export(self, path: Union[str, os.PathLike], after: str = "optimize", *,
+               shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
+               external_data: bool = False) -> None:
+        """Writes the graph after a phase or pass as an ONNX file; `external_data` puts tensors into one beside it."""
+        self._core.export(after, _shapes(shapes), dict(dims or {}), os.fspath(path), external_data)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.inputs)
         outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
         return f"<aglow.Model {self._name}({inputs}) -> ({outputs})>"
-
-    def _text(self, after: str, on_program: bool, shapes: Any, dims: Any) -> str:
-        return self._core.text(after, on_program, _shapes(shapes), dict(dims or {}))
 
     def _by_position(self, args: Sequence[Any]) -> dict[str, Any]:
         specs = self._free if len(args) <= len(self._free) else self.inputs
@@ -184,7 +187,7 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
                   for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
     pad           fills inputs up to the next of several sizes, and cuts the outputs back
     values        inputs that are always the same, and then need not be given
-    threads       at most so many in one run, by default AGLOW_THREADS, or one per processor; outputs do not depend on it
+    threads       at most so many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3

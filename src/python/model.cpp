@@ -7,6 +7,8 @@
 
 #include "compile/text_files.h"
 #include "graph/text.h"
+#include "import/onnx/export.h"
+#include "import/onnx/model_writer.h"
 #include "inst/text.h"
 
 namespace aglow::python {
@@ -123,15 +125,31 @@ Diagnosed<std::vector<ModelValue>> Model::runText(const Inputs& inputs) {
   return values;
 }
 
+// As far as the options say, which has to be where there is a graph, or a program.
+Diagnosed<Compilation> Model::compiled(const CompileOptions& options, bool onProgram) const {
+  auto result = model_ ? compileModel(*model_, options) : compileFile(path_, options);
+  if (!result.ok()) return model_ ? placed(result.diagnostics()) : result.diagnostics();
+  if (onProgram == result->program.has_value()) return result;
+  return Error{.code = Code::Usage,
+               .message = fmt::format("after '{}' there is {}", options.stopAfter,
+                                      onProgram ? "a graph, and no program yet" : "a program, and no graph any more"),
+               .hint = fmt::format("{}(after='{}')", onProgram ? "graph" : "program", options.stopAfter)};
+}
+
 Diagnosed<std::string> Model::text(const CompileOptions& options, bool onProgram) const {
-  auto compiled = model_ ? compileModel(*model_, options) : compileFile(path_, options);
-  if (!compiled.ok()) return model_ ? placed(compiled.diagnostics()) : compiled.diagnostics();
-  if (onProgram != compiled->program.has_value())
-    return Error{.code = Code::Usage,
-                 .message = fmt::format("after '{}' there is {}", options.stopAfter,
-                                        onProgram ? "a graph, and no program yet" : "a program, and no graph any more"),
-                 .hint = fmt::format("{}(after='{}')", onProgram ? "graph" : "program", options.stopAfter)};
-  return onProgram ? print(*compiled->program) : print(*compiled->module);
+  auto result = compiled(options, onProgram);
+  if (!result.ok()) return result.diagnostics();
+  return onProgram ? print(*result->program) : print(*result->module);
+}
+
+Diagnosed<Unit> Model::exportTo(const std::string& path, const CompileOptions& options, bool externalData) const {
+  auto result = compiled(options, false);
+  if (!result.ok()) return result.diagnostics();
+  const auto model = onnx::exportModel(*result->function);
+  if (!model.ok()) return placed(model.error());
+  if (const Status written = onnx::writeModel(path, *model, {.external = externalData}); !written.ok())
+    return written.error();
+  return Unit{};
 }
 
 }  // namespace aglow::python

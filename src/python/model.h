@@ -44,9 +44,12 @@ public:
   const CompileOptions& options() const { return options_; }
   // The text of what is there after a phase or pass: the graph, or the program.
   Diagnosed<std::string> text(const CompileOptions& options, bool onProgram) const;
+  // Writes the graph that is there after a phase or pass as an ONNX file.
+  Diagnosed<Unit> exportTo(const std::string& path, const CompileOptions& options, bool externalData) const;
 
 private:
   void describe(const onnx::Graph& graph);
+  Diagnosed<Compilation> compiled(const CompileOptions& options, bool onProgram) const;
   Diagnosed<Unit> openText(const SessionOptions& options);
   Diagnosed<std::vector<ModelValue>> runText(const Inputs& inputs);
   Diagnostics placed(const Diagnostics& faults) const;

@@ -124,15 +124,31 @@ nb::list run(Model& model, const nb::dict& inputs) {
   return results;
 }
 
-nb::str textOf(const Model& model, const std::string& after, bool onProgram, const Shapes& shapes, const Dims& dims) {
+Result<CompileOptions> stageOptions(const Model& model, const std::string& after, const Shapes& shapes,
+                                    const Dims& dims) {
+  AGLOW_OK(checkStage(after));
   CompileOptions options = model.options();
   options.stopAfter = after;
   for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
   for (const auto& [name, size] : dims) options.dims[name] = size;
+  return options;
+}
+
+nb::str textOf(const Model& model, const std::string& after, const Shapes& shapes, const Dims& dims, bool onProgram) {
   return text(released([&]() -> Diagnosed<std::string> {
-    if (Status status = checkStage(after); !status.ok()) return status.error();
-    return model.text(options, onProgram);
+    const auto options = stageOptions(model, after, shapes, dims);
+    if (!options.ok()) return options.error();
+    return model.text(*options, onProgram);
   }));
+}
+
+void exportTo(const Model& model, const std::string& after, const Shapes& shapes, const Dims& dims,
+              const std::string& path, bool externalData) {
+  released([&]() -> Diagnosed<Unit> {
+    const auto options = stageOptions(model, after, shapes, dims);
+    if (!options.ok()) return options.error();
+    return model.exportTo(path, *options, externalData);
+  });
 }
 
 nb::list operators() {
@@ -166,7 +182,9 @@ NB_MODULE(_core, m) {
            nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
            nb::arg("opt_level"), nb::arg("disable"))
       .def("run", &run, nb::arg("inputs"))
-      .def("text", &textOf, nb::arg("after"), nb::arg("on_program"), nb::arg("shapes"), nb::arg("dims"));
+      .def("text", &textOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("on_program"))
+      .def("export", &exportTo, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("path"),
+           nb::arg("external_data"));
 }
 
 }  // namespace aglow::python

@@ -206,6 +206,15 @@ def test_both_representations_as_text(tmp_path):
     assert caught.value.code == "E104"
 
 
+def test_graphs_are_exported(tmp_path):
+    aglow.compile(models.affine()).export(tmp_path / "out.onnx", after="lower", dims={"rows": 2})
+    read = aglow.compile(tmp_path / "out.onnx")
+    np.testing.assert_array_equal(read({spec.name: X if spec.name == "x" else np.ones(2, np.float32)
+                                        for spec in read.inputs}), Y)
+    with pytest.raises(aglow.FileError):
+        aglow.compile(models.affine()).export(tmp_path / "no" / "out.onnx", dims={"rows": 2})
+
+
 def test_the_package_describes_itself():
     assert aglow.__version__ == aglow._core.version
     assert "interpreter" in aglow.backends() and "Conv" in aglow.ops()
