@@ -9,11 +9,11 @@
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/text.h"
+#include "import/onnx/value_file.h"
 #include "inst/text.h"
 #include "support/machine.h"
 #include "support/sizes.h"
 #include "support/suggest.h"
-#include "tensor/npy.h"
 
 namespace aglow::cli {
 
@@ -234,32 +234,9 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                    .where = {},
                    .hint = hint};
     }
-    ModelValue& input = given[name];
-    const onnx::TypeProto* type = &info->type;
-    if (type->kind == onnx::TypeProto::Kind::Optional) type = type->elem.get();
-    if (file == "@none") {
-      input.none = true;
-      continue;
-    }
-    input.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
-    if (input.isSequence) type = type->elem.get();
-    const std::optional<ElemKind> kind = elemKindByOnnx(type->elemType);
-    if (!kind)
-      return Error{
-          .code = Code::UnsupportedFeature,
-          .message = fmt::format("input '{}' is of type {}, which is not supported", name, onnx::describe(info->type))};
-    const auto at = [&](Error error) { return std::move(error).at(fmt::format("input '{}'", name)); };
-    for (int i = 0; input.isSequence; ++i) {
-      const std::string item = fmt::format("{}/{}.npy", file, i);
-      if (!std::filesystem::exists(item)) break;
-      auto tensor = readNpy(item, *kind);
-      if (!tensor.ok()) return at(tensor.error());
-      input.tensors.push_back(*std::move(tensor));
-    }
-    if (input.isSequence) continue;
-    auto tensor = readNpy(file, *kind);
-    if (!tensor.ok()) return at(tensor.error());
-    input.tensors.push_back(*std::move(tensor));
+    auto value = onnx::readNpyValue(file, info->type);
+    if (!value.ok()) return std::move(value).error().at(fmt::format("input '{}'", name));
+    given[name] = *std::move(value);
   }
   return given;
 }

@@ -4,6 +4,7 @@
 
 #include "import/onnx/external_data.h"
 #include "import/onnx/file_kind.h"
+#include "import/onnx/value_proto.h"
 #include "import/wire.h"
 #include "support/file.h"
 #include "support/quote.h"
@@ -397,7 +398,38 @@ void read(Reader r, Model& model, bool& hasGraph) {
   }
 }
 
+// Sequences and optionals keep their values in fields by kind: 3 tensors, 5 sequences, 7 optionals.
+void read(Reader r, ValueProto& value, const TypeProto& type) {
+  if (type.kind == TypeProto::Kind::Tensor || type.kind == TypeProto::Kind::None) {
+    read(r, value.tensors.emplace_back());
+    if (value.name.empty()) value.name = value.tensors.back().name;
+    return;
+  }
+  const bool optional = type.kind == TypeProto::Kind::Optional;
+  value.isSequence = !optional;
+  value.none = optional;
+  while (r.next()) {
+    const bool holds = r.field() >= 3 && r.field() <= 7;
+    if (r.field() == 1) value.name = r.text();
+    if (holds && type.elem != nullptr && (optional || r.field() == 3)) {
+      value.none = false;
+      read(r.message("value"), value, *type.elem);
+    } else if (holds) {
+      r.fail("sequences of anything but tensors are not supported");
+    }
+  }
+}
+
 }  // namespace
+
+Result<ValueProto> parseValue(Bytes file, const TypeProto& type) {
+  ValueProto value;
+  const Status status = wire::parse(file, "value", [&](Reader r) { read(r, value, type); });
+  if (!status.ok()) return status.error();
+  if (!value.isSequence && !value.none && value.tensors.size() != 1)
+    return Error{Code::BadFile, "the optional holds several values"};
+  return value;
+}
 
 Result<Model> parseModel(Bytes file, std::shared_ptr<const void> owner, const std::string& folder) {
   Model model;

@@ -1,0 +1,76 @@
+#include "import/onnx/value_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "import/onnx/tensor_data.h"
+#include "import/onnx/value_proto.h"
+#include "support/file.h"
+#include "tensor/npy.h"
+
+namespace aglow::onnx {
+
+namespace {
+
+const TypeProto& behindOptional(const TypeProto& type) {
+  return type.kind == TypeProto::Kind::Optional ? *type.elem : type;
+}
+
+}  // namespace
+
+bool isSequence(const TypeProto& type) { return behindOptional(type).kind == TypeProto::Kind::Sequence; }
+
+TypeProto valueType(int32_t elemType, bool sequence) {
+  TypeProto type;
+  type.kind = sequence ? TypeProto::Kind::Sequence : TypeProto::Kind::Tensor;
+  if (sequence)
+    type.elem = std::make_shared<TypeProto>(valueType(elemType, false));
+  else
+    type.elemType = elemType;
+  return type;
+}
+
+Result<ElemKind> elementKindOf(const TypeProto& type) {
+  const TypeProto& value = behindOptional(type);
+  const TypeProto& tensor = value.kind == TypeProto::Kind::Sequence ? *value.elem : value;
+  const std::optional<ElemKind> kind =
+      tensor.kind == TypeProto::Kind::Tensor ? elemKindByOnnx(tensor.elemType) : std::nullopt;
+  if (kind) return *kind;
+  return Error{.code = Code::UnsupportedFeature,
+               .message = fmt::format("values of type {} are not supported", describe(type))};
+}
+
+Result<ModelValue> readNpyValue(const std::string& file, const TypeProto& type) {
+  if (file == "@none") return ModelValue::absent();
+  AGLOW_TRY(const ElemKind kind, elementKindOf(type));
+  if (!isSequence(type)) {
+    AGLOW_TRY(Tensor tensor, readNpy(file, kind));
+    return ModelValue::of(std::move(tensor));
+  }
+  std::vector<Tensor> tensors;
+  while (true) {
+    const std::string item = fmt::format("{}/{}.npy", file, tensors.size());
+    if (!std::filesystem::exists(item)) return ModelValue::sequence(std::move(tensors));
+    AGLOW_TRY(Tensor tensor, readNpy(item, kind));
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+Result<NamedValue> readProtoValue(const std::string& file, const TypeProto& type) {
+  AGLOW_TRY(SharedBytes bytes, mapFile(file));
+  auto proto = parseValue(bytes.bytes, type);
+  if (!proto.ok()) return std::move(proto).error().at(file);
+  NamedValue result{.name = proto->name,
+                    .value = {.none = proto->none, .isSequence = proto->isSequence, .tensors = {}}};
+  Model owner;  // external data is no part of test data
+  owner.owner = bytes.owner;
+  for (const TensorProto& tensor : proto->tensors) {
+    auto converted = toTensor(tensor, owner);
+    if (!converted.ok()) return std::move(converted).error().at(file);
+    result.value.tensors.push_back(*std::move(converted));
+  }
+  return result;
+}
+
+}  // namespace aglow::onnx
