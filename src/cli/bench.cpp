@@ -9,10 +9,9 @@
 
 #include "cli/cli.h"
 #include "cli/profile.h"
+#include "cli/random_inputs.h"
 #include "cli/session.h"
 #include "compile/text_files.h"
-#include "import/onnx/inputs.h"
-#include "support/rng.h"
 
 namespace aglow::cli {
 
@@ -28,19 +27,6 @@ struct BenchOptions {
 
 constexpr int kFewestRuns = 3;
 constexpr int kProfiledRuns = 10;
-
-// Always the same. Integers are 0 or 1: indices of any table, masks, and kinds of tokens at once.
-Tensor randomTensor(const Type& type, Rng& rng) {
-  const auto count = static_cast<size_t>(type.elements());
-  if (isFloat(type.kind())) {
-    std::vector<double> values(count);
-    for (double& value : values) value = rng.real(-1, 1);
-    return Tensor::fromDoubles(type, values);
-  }
-  std::vector<int64_t> values(count);
-  for (int64_t& value : values) value = rng.between(0, 1);
-  return Tensor::fromInts(type, values);
-}
 
 // Something to be run again and again.
 class Runner {
@@ -84,13 +70,9 @@ public:
 
   // Random values for the inputs that were not given; an error when a size is open.
   Status fillInputs(const CompileOptions& options) {
-    const onnx::InputTypes types = onnx::resolveInputs(
-        model_.session->graph(),
-        {.shapes = options.shapes, .dims = options.dims, .given = model_.inputs, .evaluator = nullptr});
-    if (!types.diagnostics.empty()) return types.diagnostics.errors().front();
-    Rng rng(1);
-    for (const auto& [name, type] : types.types)
-      if (!model_.inputs.contains(name)) model_.inputs[name] = ModelValue::of(randomTensor(type, rng));
+    auto inputs = randomInputs(model_.session->graph(), model_.inputs, options, 1);
+    if (!inputs.ok()) return inputs.diagnostics().errors().front();
+    model_.inputs = *std::move(inputs);
     return {};
   }
 

@@ -17,6 +17,7 @@ using Action = std::function<ExitCode()>;
 void addCompile(CLI::App& app, Action& chosen);
 void addRun(CLI::App& app, Action& chosen);
 void addBench(CLI::App& app, Action& chosen);
+void addVerify(CLI::App& app, Action& chosen);
 void addInspect(CLI::App& app, Action& chosen);
 void addOps(CLI::App& app, Action& chosen);
 void addExplain(CLI::App& app, Action& chosen);

@@ -35,6 +35,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow run model.onnx --input x=x.npy --output-dir out
   aglow compile model.onnx --dim batch=1 -o out --emit graph,ir
   aglow bench model.onnx --threads 1 --profile   how fast it is, and what takes the time
+  aglow verify model.onnx --against test_data    whether it gives what is expected
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
 
@@ -62,6 +63,7 @@ ExitCode run(int argc, char** argv) {
   addRun(app, action);
   addCompile(app, action);
   addBench(app, action);
+  addVerify(app, action);
   addInspect(app, action);
   addOps(app, action);
   addExplain(app, action);

@@ -80,14 +80,14 @@ void SessionRequest::add(CLI::App& command) {
   command.add_flag("--pad", pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares");
 }
 
-namespace {
-
 Result<BackendOptions> backendOptions(const SessionRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
   return BackendOptions{.memoryLimit = limit,
                         .threads = request.threads > 0 ? request.threads : machineThreads(),
                         .cache = codegen::cacheFolder(request.cache)};
 }
+
+namespace {
 
 // Where values are known that --value would have to name otherwise, it says no more than --input.
 Result<std::map<std::string, ModelValue>> inputsOf(const SessionRequest& request, const onnx::Graph& graph) {

@@ -18,6 +18,9 @@ struct SessionRequest {
   void add(CLI::App& command);
 };
 
+// What the words mean for running: threads, memory, cache.
+Result<BackendOptions> backendOptions(const SessionRequest& request);
+
 // A model for whatever sizes, and values for its inputs.
 struct OpenedModel {
   std::unique_ptr<Session> session;

@@ -1,0 +1,93 @@
+// Backends as engines: a session of the model with the outputs asked for, and of the nodes that these need.
+#include "cli/engines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "import/onnx/parts.h"
+
+namespace aglow::cli {
+
+namespace {
+
+// The graph with these outputs alone. Of the outputs it has already, the declarations stay.
+onnx::Graph cutTo(const onnx::Graph& graph, const std::vector<std::string>& names) {
+  onnx::Graph cut = graph;
+  cut.outputs.clear();
+  cut.nodes.clear();
+  for (const std::string& name : names) {
+    const auto it =
+        std::find_if(graph.outputs.begin(), graph.outputs.end(), [&](const auto& o) { return o.name == name; });
+    cut.outputs.push_back(it != graph.outputs.end() ? *it : onnx::ValueInfo{.name = name, .type = {}});
+  }
+  std::set<std::string> needed(names.begin(), names.end());
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const auto& outputs = node->outputs;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const std::string& o) { return needed.contains(o); }))
+      continue;
+    for (std::string& name : onnx::namesRead(*node)) needed.insert(std::move(name));
+    cut.nodes.push_back(*node);
+  }
+  std::reverse(cut.nodes.begin(), cut.nodes.end());
+  return cut;
+}
+
+class BackendEngine : public Engine {
+public:
+  BackendEngine(std::string name, const onnx::Model& model, SessionOptions options)
+      : Engine(std::move(name)), model_(model), options_(std::move(options)) {
+    for (const onnx::ValueInfo& info : model.graph.outputs) outputs_.push_back(info.name);
+  }
+
+  Diagnosed<std::vector<ModelValue>> values(const std::vector<std::string>& names, const ModelValues& inputs) override {
+    if (!session_ || names != names_) {
+      session_.reset();
+      onnx::Model model = model_;
+      if (names != outputs_) model.graph = cutTo(model_.graph, names);
+      auto opened = Session::open(std::move(model), options_);
+      if (!opened.ok()) return opened.diagnostics();
+      session_ = *std::move(opened);
+      names_ = names;
+    }
+    return session_->run(inputs);
+  }
+
+  std::unique_ptr<Engine> forModel(const onnx::Model& model) const override {
+    SessionOptions options = options_;
+    options.compile.shapes.clear();  // of the other model's inputs
+    options.compile.dims.clear();
+    return std::make_unique<BackendEngine>(name(), model, std::move(options));
+  }
+
+private:
+  const onnx::Model& model_;
+  SessionOptions options_;
+  std::vector<std::string> outputs_, names_;
+  std::unique_ptr<Session> session_;  // for names_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const SessionRequest& request,
+                                              const std::string& backend) {
+  ModelOptions chosen = request.model;
+  const size_t colon = backend.find(':');
+  chosen.backend = backend.substr(0, colon);
+  if (colon != std::string::npos) {
+    const std::string level = backend.substr(colon + 1);
+    if (level.size() != 2 || level[0] != 'O' || level[1] < '0' || level[1] > '3')
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("--backend '{}': '{}' is no optimization level", backend, level),
+                   .where = {},
+                   .hint = "O0 to O3, as in cpu:O0"};
+    chosen.target.optLevel = level[1] - '0';
+  }
+  SessionOptions options;
+  AGLOW_TRY(options.compile, chosen.parse());
+  AGLOW_TRY(options.backend, backendOptions(request));
+  return std::unique_ptr<Engine>(std::make_unique<BackendEngine>(backend, model, std::move(options)));
+}
+
+}  // namespace aglow::cli

@@ -1,0 +1,223 @@
+// aglow verify: compares what a model gives with files, with onnxruntime, or with another backend.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/bisect.h"
+#include "cli/cli.h"
+#include "cli/comparison.h"
+#include "cli/data_sets.h"
+#include "cli/engines.h"
+#include "cli/random_inputs.h"
+#include "compile/text_files.h"
+
+namespace aglow::cli {
+
+namespace {
+
+struct VerifyOptions {
+  SessionRequest session;
+  std::string against;
+  Tolerances tolerances;
+  uint64_t seed = 1;
+  bool bisect = false, json = false;
+};
+
+constexpr std::string_view kOnnxruntime = "onnxruntime";
+constexpr std::string_view kReferenceBackend = "interpreter";
+
+// One run of the model: on the inputs of a data set, or on given and random ones.
+struct Case {
+  std::string name;
+  ModelValues inputs;
+  std::vector<std::optional<ModelValue>> expected;  // none where an engine has to tell
+};
+
+std::vector<std::string> splitAtCommas(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    words.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return words;
+}
+
+class Verification {
+public:
+  explicit Verification(const VerifyOptions& options) : options_(options) {}
+
+  Diagnosed<Unit> run() {
+    if (auto prepared = prepare(); !prepared.ok()) return Diagnostics(prepared.error());
+    if (byFiles_ && !onnxruntime()) {
+      auto folders = listDataSets(options_.against);
+      if (!folders.ok()) return folders.error();
+      for (const std::string& folder : *folders)
+        if (auto done = verifyFolder(folder); !done.ok()) return done;
+    } else {
+      auto inputs = randomInputs(model_.graph, given_, sizes_, options_.seed);
+      if (!inputs.ok()) return Diagnostics(inputs.diagnostics()).at(path());
+      if (auto done = verify({.name = {}, .inputs = *std::move(inputs), .expected = {}}); !done.ok()) return done;
+    }
+    return finish();
+  }
+
+private:
+  const std::string& path() const { return options_.session.model.model; }
+  bool onnxruntime() const { return options_.against == kOnnxruntime; }
+
+  Status prepare() {
+    if (isTextForm(path()))
+      return Error{.code = Code::Usage, .message = "verify takes ONNX files; a text form has nothing to compare with"};
+    std::vector<std::string> backends = splitAtCommas(options_.session.model.backend);
+    byFiles_ = !options_.against.empty();
+    std::string reference;
+    if (!byFiles_) {
+      // The last backend is the one to compare with; of a single one that is the reference.
+      if (backends.size() == 1) backends.emplace_back(kReferenceBackend);
+      reference = backends.back();
+      backends.pop_back();
+      if (backends.front() == reference)
+        return Error{.code = Code::Usage,
+                     .message = fmt::format("there is nothing to compare {} with", reference),
+                     .where = {},
+                     .hint = "--against DIR, --against onnxruntime, or two backends: --backend cpu,interpreter"};
+    }
+    AGLOW_TRY(ModelFile file, openModel(path()));
+    model_ = *std::move(file.onnx);
+    AGLOW_TRY(given_, readInputs(model_.graph, options_.session.inputs, "--input"));
+    for (const std::string& backend : backends) {
+      AGLOW_TRY(std::unique_ptr<Engine> engine, backendEngine(model_, options_.session, backend));
+      tested_.push_back(std::move(engine));
+    }
+    ModelOptions sizes = options_.session.model;
+    sizes.backend = kReferenceBackend;
+    AGLOW_TRY(sizes_, sizes.parse());
+    if (onnxruntime()) {
+      AGLOW_TRY(reference_, onnxruntimeEngine(path(), model_));
+    } else if (!byFiles_ || options_.bisect) {
+      // Files hold no values of nodes: those are the reference backend's.
+      AGLOW_TRY(reference_,
+                backendEngine(model_, options_.session, byFiles_ ? std::string(kReferenceBackend) : reference));
+    }
+    for (const onnx::ValueInfo& info : model_.graph.outputs) outputs_.push_back(info.name);
+    return {};
+  }
+
+  Diagnosed<Unit> verifyFolder(const std::string& folder) {
+    auto set = readDataSet(folder, model_.graph);
+    if (!set.ok()) return set.error();
+    ModelValues known = given_;
+    known.merge(set->inputs);
+    auto inputs = randomInputs(model_.graph, known, sizes_, options_.seed);
+    if (!inputs.ok()) return Diagnostics(inputs.diagnostics()).at(folder);
+    return verify({.name = set->name, .inputs = *std::move(inputs), .expected = std::move(set->outputs)});
+  }
+
+  Diagnosed<Unit> verify(Case one) {
+    const std::string against = one.expected.empty() ? reference_->name() : "files";
+    if (one.expected.empty()) {
+      auto values = reference_->values(outputs_, one.inputs);
+      if (!values.ok()) return Diagnostics(values.diagnostics()).at(path()).at(reference_->name());
+      for (ModelValue& value : *values) one.expected.emplace_back(std::move(value));
+    }
+    for (const std::unique_ptr<Engine>& engine : tested_) {
+      auto values = engine->values(outputs_, one.inputs);
+      if (!values.ok()) return Diagnostics(values.diagnostics()).at(path()).at(engine->name());
+      std::vector<ComparisonRow> rows;
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        if (one.expected[i])
+          for (ComparisonRow& row : compareValues(outputs_[i], (*values)[i], *one.expected[i], options_.tolerances))
+            rows.push_back(std::move(row));
+      note(one, *engine, against, rows);
+    }
+    return Unit{};
+  }
+
+  void note(const Case& one, Engine& engine, const std::string& against, const std::vector<ComparisonRow>& rows) {
+    const std::string title =
+        fmt::format("{}{}{} against {}", one.name, one.name.empty() ? "" : ": ", engine.name(), against);
+    text_ += (text_.empty() ? "" : "\n") + title + "\n" + tableText(rows);
+    nlohmann::json json = {{"name", one.name}, {"engine", engine.name()}, {"against", against}};
+    for (const ComparisonRow& row : rows) {
+      json["outputs"].push_back(toJson(row));
+      ++compared_;
+      differing_ += row.agrees() ? 0 : 1;
+    }
+    if (options_.bisect && !allAgree(rows) && !bisected_) {
+      bisected_ = true;
+      const Bisection found = cli::bisect(model_, engine, *reference_, one.inputs, options_.tolerances);
+      text_ += "\n" + toText(found, engine, *reference_);
+      if (!found.found && against == "files")
+        text_ += fmt::format("  what the files expect is another meaning of an operator than {} and {} have\n",
+                             engine.name(), reference_->name());
+      else if (!found.found)
+        text_ += "  the outputs differ only where these values need not be kept: look at fused nodes, with --disable\n";
+      json["bisect"] = toJson(found);
+    }
+    json_["cases"].push_back(std::move(json));
+  }
+
+  Diagnosed<Unit> finish() {
+    if (compared_ == 0)
+      return Error{.code = Code::FileRead, .message = "no output is there to compare with", .where = options_.against};
+    json_["model"] = path();
+    json_["agrees"] = differing_ == 0;
+    const Status printed =
+        printOut(options_.json ? json_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : text_);
+    if (!printed.ok()) return printed.error();
+    if (differing_ == 0) return Unit{};
+    return Error{.code = Code::OutputMismatch,
+                 .message = fmt::format("{} of {} outputs differ from what is expected", differing_, compared_),
+                 .where = path(),
+                 .hint = options_.bisect ? "" : "--bisect finds the first node that differs"};
+  }
+
+  const VerifyOptions& options_;
+  onnx::Model model_;
+  ModelValues given_;
+  CompileOptions sizes_;
+  std::vector<std::string> outputs_;
+  std::vector<std::unique_ptr<Engine>> tested_;
+  std::unique_ptr<Engine> reference_;
+  bool byFiles_ = false, bisected_ = false;
+  size_t compared_ = 0, differing_ = 0;
+  std::string text_;
+  nlohmann::json json_;
+};
+
+}  // namespace
+
+void addVerify(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command = app.add_subcommand("verify", "Compare what a model gives with what is expected");
+  options->session.add(*command);
+  command->remove_option(command->get_option("--pad"));
+  command
+      ->add_option("--against", options->against,
+                   "A folder (test_data_set_*/, input_*.pb and output_*.pb, or 0.npy, …), or onnxruntime; without it, "
+                   "the last of several backends, or the interpreter")
+      ->type_name("DIR");
+  command->add_option("--atol", options->tolerances.atol, "Absolute tolerance (default: by the kind of element)");
+  command->add_option("--rtol", options->tolerances.rtol, "Relative tolerance (default: by the kind of element)");
+  command->add_option("--seed", options->seed, "Of the random values of inputs that are not given")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--bisect", options->bisect, "Find the first node whose value differs");
+  command->add_flag("--json", options->json, "For programs");
+  command->footer(
+      "Examples:\n"
+      "  aglow verify model.onnx --against test_data_set_0\n"
+      "  aglow verify model.onnx --against onnxruntime --dim batch=2 --bisect\n"
+      "  aglow verify model.onnx --backend cpu,interpreter\n"
+      "  aglow verify model.onnx --backend cpu:O0,cpu:O3 --input x=x.npy --atol 0 --rtol 0");
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      const Diagnosed<Unit> done = Verification(*options).run();
+      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
+    };
+  });
+}
+
+}  // namespace aglow::cli
