@@ -23,6 +23,7 @@ FOREIGN = [
     (r"CLI/", ["cli"]),
     (r"nlohmann/", ["cli", "serve"]),
     (r"llvm/|llvm-c/|clang/|lld/", ["codegen/llvm"]),
+    (r"re2/", ["runtime/strings"]),
     (r"CL/", ["backends/opencl"]),
     (r"cuda|nvrtc|cublas|cudnn", ["backends/cuda"]),
     (r"Python\.h|nanobind/|pybind11/", ["python"]),

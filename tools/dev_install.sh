@@ -23,6 +23,7 @@ lld-19              | linker
 libfmt-dev          | text formatting
 libprotozero-dev    | reads ONNX files
 libcli11-dev        | command line
+libre2-dev          | regular expressions in models
 nlohmann-json3-dev  | JSON output
 libgtest-dev        | unit tests
 libgmock-dev        | unit tests
