@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace aglow {
@@ -19,6 +20,14 @@ inline size_t utf8Length(std::string_view text, size_t at) {
   if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;
   if (byte(0) == 0xF4 && byte(1) > 0x8F) return 0;
   return length;
+}
+
+// A code point, which is at most 0x10FFFF, as one to four bytes.
+inline void appendUtf8(std::string& text, char32_t point) {
+  const int tails = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  const char32_t mark = tails == 0 ? 0 : 0xFF00U >> (tails + 1) & 0xFF;
+  text += static_cast<char>(mark | point >> (6 * tails));
+  for (int i = tails; i-- > 0;) text += static_cast<char>(0x80 | (point >> (6 * i) & 0x3F));
 }
 
 }  // namespace aglow

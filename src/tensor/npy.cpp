@@ -12,6 +12,7 @@
 
 #include "support/file.h"
 #include "support/sizes.h"
+#include "support/utf8.h"
 
 namespace aglow {
 
@@ -137,7 +138,20 @@ private:
 // "f4" of "<f4": what is left when the byte order is set apart.
 std::string_view withoutOrder(std::string_view descr) { return descr.substr(std::min<size_t>(1, descr.size())); }
 
+// "S5" has 5 bytes an element, "U5" 5 code points of 4 bytes.
+std::optional<int64_t> stringBytes(std::string_view descr) {
+  const std::string_view kind = withoutOrder(descr);
+  if (!kind.starts_with('S') && !kind.starts_with('U')) return std::nullopt;
+  int64_t width = 0;
+  const char* end = kind.data() + kind.size();
+  const auto [stop, fault] = std::from_chars(kind.data() + 1, end, width);
+  constexpr int64_t kWidest = int64_t{1} << 31;
+  if (fault != std::errc() || stop != end || width < 0 || width > kWidest) return std::nullopt;
+  return kind.starts_with('U') ? width * 4 : width;
+}
+
 Result<int64_t> elementBytes(const std::string& descr) {
+  if (const auto bytes = stringBytes(descr)) return *bytes;
   if (!descr.empty() && std::string_view("<>|").find(descr[0]) != std::string_view::npos)
     for (int i = 0; i < kElemKinds; ++i)
       if (const ElemInfo& info = elemInfo(static_cast<ElemKind>(i)); withoutOrder(info.npy) == withoutOrder(descr))
@@ -171,10 +185,13 @@ Result<Layout> parseLayout(std::span<const std::byte> file) {
   if (!shape.ok()) return malformed(shape.error().message);
   layout.shape = *std::move(shape);
   layout.dataStart = static_cast<int64_t>(headerStart + length);
-  const int64_t expected = layout.shape.elements() * layout.elemBytes;
   const int64_t got = static_cast<int64_t>(file.size()) - layout.dataStart;
-  if (got != expected)
-    return malformed(fmt::format("expected {} bytes of data for shape {} of '{}', got {}", expected,
+  const std::optional<int64_t> expected = checkedMul(layout.shape.elements(), layout.elemBytes);
+  // Elements without bytes would let a short file claim any number of them.
+  if (!expected || (layout.elemBytes == 0 && layout.shape.elements() > 0))
+    return malformed(fmt::format("shape {} of '{}' is impossible", layout.shape.text(), layout.descr));
+  if (got != *expected)
+    return malformed(fmt::format("expected {} bytes of data for shape {} of '{}', got {}", *expected,
                                  layout.shape.text(), layout.descr, got));
   return layout;
 }
@@ -244,6 +261,60 @@ Result<Tensor> readTensor(const SharedBytes& file, ElemKind expected) {
   return tensor;
 }
 
+// numpy fills short strings up with zeros, so those at the end do not count.
+Result<std::string> stringOf(const Layout& layout, const std::byte* data) {
+  if (withoutOrder(layout.descr).starts_with('S')) {
+    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(layout.elemBytes));
+    text.resize(text.find_last_not_of('\0') + 1);
+    return text;
+  }
+  std::vector<uint32_t> points(static_cast<size_t>(layout.elemBytes) / sizeof(uint32_t));
+  std::memcpy(points.data(), data, static_cast<size_t>(layout.elemBytes));
+  while (!points.empty() && points.back() == 0) points.pop_back();
+  std::string text;
+  for (uint32_t point : points) {
+    if (layout.descr[0] == '>') point = __builtin_bswap32(point);
+    if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
+      return malformed(fmt::format("a string holds 0x{:x}, which is no character", point));
+    appendUtf8(text, point);
+  }
+  return text;
+}
+
+Result<StringTensor> readStrings(const SharedBytes& file) {
+  AGLOW_TRY(const Layout layout, parseLayout(file.bytes));
+  if (!stringBytes(layout.descr))
+    return Error{Code::BadBinding, fmt::format("expected strings, in numpy '|S' or '<U', got '{}'", layout.descr)};
+  const std::byte* data = file.bytes.data() + layout.dataStart;
+  std::vector<std::byte> turned;
+  if (layout.fortran) {
+    turned.resize(file.bytes.size() - static_cast<size_t>(layout.dataStart));
+    copyFromFortran(layout, data, turned.data());
+    data = turned.data();
+  }
+  std::vector<std::string> strings;
+  strings.reserve(static_cast<size_t>(layout.shape.elements()));
+  for (int64_t i = 0; i < layout.shape.elements(); ++i) {
+    AGLOW_TRY(std::string text, stringOf(layout, data + i * layout.elemBytes));
+    strings.push_back(std::move(text));
+  }
+  return StringTensor(layout.shape, std::move(strings));
+}
+
+// Version 1.0, up to the data.
+std::string headerOf(std::string_view descr, const Shape& shape) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                   fmt::join(shape.dims(), ", "), shape.rank() == 1 ? "," : "");
+  // The data begin at a multiple of 64, as numpy's own files do; the newline is the header's last character.
+  constexpr size_t kPrefix = 10;
+  const auto total = static_cast<size_t>(alignUp(static_cast<int64_t>(kPrefix + header.size() + 1), 64));
+  header.resize(total - kPrefix - 1, ' ');
+  header += '\n';
+  std::string prefix(kMagic);
+  prefix += {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  return prefix + header;
+}
+
 template <class T>
 Result<T> at(Result<T> result, const std::string& path) {
   if (result.ok()) return result;
@@ -263,22 +334,33 @@ Result<Tensor> readNpy(const std::string& path, ElemKind expected) {
   return at(readTensor(file, expected), path);
 }
 
+Result<StringTensor> readNpyStrings(const std::string& path) {
+  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  return at(readStrings(file), path);
+}
+
 Status writeNpy(const std::string& path, const Tensor& tensor) {
   AGLOW_CHECK(!tensor.empty(), "an empty tensor cannot be written");
-  const Type& type = tensor.type();
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", elemInfo(type.kind()).npy,
-                  fmt::join(type.shape().dims(), ", "), type.rank() == 1 ? "," : "");
-  // The data begin at a multiple of 64, as numpy's own files do; the newline is the header's last character.
-  constexpr size_t kPrefix = 10;
-  const auto total = static_cast<size_t>(alignUp(static_cast<int64_t>(kPrefix + header.size() + 1), 64));
-  header.resize(total - kPrefix - 1, ' ');
-  header += '\n';
-  std::string prefix(kMagic);
-  prefix += {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
-  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(prefix)),
-                                               std::as_bytes(std::span(header)),
+  const std::string header = headerOf(elemInfo(tensor.type().kind()).npy, tensor.type().shape());
+  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)),
                                                {tensor.data(), static_cast<size_t>(tensor.bytes())}};
+  return writeFileAtomically(path, pieces);
+}
+
+Status writeNpy(const std::string& path, const StringTensor& tensor) {
+  size_t width = 1;
+  for (const std::string& text : tensor.strings()) width = std::max(width, text.size());
+  // All are as long as the longest one in the file.
+  constexpr int64_t kMost = int64_t{1} << 32;
+  const std::optional<int64_t> bytes = checkedMul(tensor.shape().elements(), static_cast<int64_t>(width));
+  if (!bytes || *bytes > kMost)
+    return Error{Code::TooLarge, fmt::format("{} strings of up to {} bytes are too much for one .npy file",
+                                             tensor.shape().elements(), width)}
+        .at(path);
+  std::string data(static_cast<size_t>(*bytes), '\0');
+  for (size_t i = 0; i < tensor.strings().size(); ++i) tensor.strings()[i].copy(data.data() + i * width, width);
+  const std::string header = headerOf(fmt::format("|S{}", width), tensor.shape());
+  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)), std::as_bytes(std::span(data))};
   return writeFileAtomically(path, pieces);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tensor/string_tensor.h"
 #include "tensor/tensor.h"
 
 namespace aglow {
@@ -17,7 +18,10 @@ Result<NpyHeader> readNpyHeader(const std::string& path);
 // The whole file as a tensor of the kind expected; BadBinding when the file's type is another one. Fortran order and
 // big-endian files are converted. Never blocks on pipes or devices (E801).
 Result<Tensor> readNpy(const std::string& path, ElemKind expected);
+// A file of strings, numpy's 'S' (bytes) or 'U' (which becomes UTF-8); zeros at their ends are lost.
+Result<StringTensor> readNpyStrings(const std::string& path);
 // Version 1.0, C order; written to a temporary name, then renamed.
 Status writeNpy(const std::string& path, const Tensor& tensor);
+Status writeNpy(const std::string& path, const StringTensor& tensor);  // as 'S'
 
 }  // namespace aglow

@@ -194,5 +194,49 @@ TEST_F(NpyTest, FaultsOfFilesAreThoseOfFiles) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
+TEST_F(NpyTest, StringsComeBackWithoutZerosAtTheirEnds) {
+  const StringTensor strings(Shape{2, 2}, {"", "\xff\xfe", "a", std::string("b\0c", 3)});
+  ASSERT_TRUE(writeNpy(path_, strings).ok());
+  const auto header = readNpyHeader(path_);
+  ASSERT_TRUE(header.ok());
+  EXPECT_EQ(header->descr, "|S3");
+  const auto read = readNpyStrings(path_);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, strings);
+  for (const Shape& shape : {Shape{0}, Shape{3, 0}}) {
+    ASSERT_TRUE(writeNpy(path_, StringTensor(shape, {})).ok());
+    EXPECT_EQ(*readNpyStrings(path_), StringTensor(shape, {}));
+  }
+}
+
+TEST_F(NpyTest, CodePointsBecomeUtf8) {
+  using namespace std::string_literals;
+  writeDict("<U2", "False", "(2,)", "a\0\0\0\xe4\0\0\0\xac\x20\0\0\0\xf6\x01\0"s);
+  EXPECT_THAT(readNpyStrings(path_)->strings(), ElementsAre("a\xc3\xa4", "\xe2\x82\xac\xf0\x9f\x98\x80"));
+  writeDict(">U1", "False", "(2,)", "\0\0\0a\0\0\0\xe4"s);
+  EXPECT_THAT(readNpyStrings(path_)->strings(), ElementsAre("a", "\xc3\xa4"));
+  writeDict("|S2", "True", "(2, 2)", "a\0b\0c\0d\0"s);
+  EXPECT_THAT(readNpyStrings(path_)->strings(), ElementsAre("a", "c", "b", "d"));
+}
+
+TEST_F(NpyTest, StringsThatCannotBeAreRefused) {
+  using namespace std::string_literals;
+  const auto fault = [&] { return readNpyStrings(path_).error().code; };
+  writeDict("<U1", "False", "(1,)", "\0\xd8\0\0"s);  // half a pair
+  EXPECT_EQ(fault(), Code::BadNpy);
+  writeDict("<U1", "False", "(1,)", "\0\0\x11\0"s);
+  EXPECT_EQ(fault(), Code::BadNpy);
+  writeDict("|S0", "False", "(1152921504606846976,)", "");
+  EXPECT_EQ(fault(), Code::BadNpy);
+  writeDict("|S2147483647", "False", "(1152921504606846976,)", "");
+  EXPECT_EQ(fault(), Code::BadNpy);
+  writeDict("|S-1", "False", "(1,)", "a");
+  EXPECT_EQ(fault(), Code::BadNpy);
+  writeDict("<f4", "False", "(1,)", "\0\0\0\0"s);
+  EXPECT_EQ(fault(), Code::BadBinding);
+  writeDict("|S1", "False", "(1,)", "a");
+  EXPECT_EQ(readFault().code, Code::BadBinding);
+}
+
 }  // namespace
 }  // namespace aglow
