@@ -104,6 +104,10 @@ aglow_status aglow_session_run(aglow_session* session, const aglow_tensor* input
     const std::vector<onnx::ValueInfo>& declared = session->session->graph().outputs;
     for (size_t i = 0; i < outputs->size(); ++i) {
       const ModelValue& value = (*outputs)[i];
+      if (value.hasStrings())
+        return fail(Error{
+            .code = Code::UnsupportedFeature,
+            .message = fmt::format("output '{}' holds strings, which this interface does not give", declared[i].name)});
       for (size_t k = 0; k < value.tensors.size(); ++k)
         add(*made, value.isSequence ? fmt::format("{}[{}]", declared[i].name, k) : declared[i].name, value.tensors[k]);
     }

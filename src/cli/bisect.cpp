@@ -36,6 +36,7 @@ int64_t bytesOf(const std::vector<ModelValue>& values) {
 
 onnx::ValueInfo declared(const std::string& name, const ModelValue& value) {
   onnx::ValueInfo info{.name = name, .type = {}};
+  if (value.hasStrings()) info.type = onnx::valueType(onnx::kStringType, value.isSequence);
   if (value.tensors.empty()) return info;
   info.type = onnx::valueType(elemInfo(value.tensors.front().type().kind()).onnx, value.isSequence);
   return info;
@@ -133,8 +134,8 @@ private:
         known[name] = input->second;
         add(name, "input", input->second, input->second);
       } else if (const auto tensor = initializers_.find(name); tensor != initializers_.end()) {
-        if (const auto value = onnx::toTensor(*tensor->second, model_); value.ok())
-          add(name, "constant", ModelValue::of(*value), ModelValue::of(*value));
+        if (const auto value = onnx::toValue(*tensor->second, model_); value.ok())
+          add(name, "constant", *value, *value);
       } else {
         computed.push_back(name);
       }
@@ -238,7 +239,7 @@ private:
     if (i >= node.inputs.size() || node.inputs[i].empty()) return ModelValue::absent();
     if (const auto it = operands_.find(node.inputs[i]); it != operands_.end()) return it->second;
     if (const auto it = initializers_.find(node.inputs[i]); it != initializers_.end())
-      if (const auto value = onnx::toTensor(*it->second, model_); value.ok()) return ModelValue::of(*value);
+      if (const auto value = onnx::toValue(*it->second, model_); value.ok()) return *value;
     return ModelValue::absent();
   }
 

@@ -15,8 +15,8 @@ namespace {
 
 std::string describe(const ModelValue& value) {
   if (value.none) return "nothing";
-  if (value.isSequence) return fmt::format("a sequence of {}", value.tensors.size());
-  return value.tensor().type().text();
+  if (value.isSequence) return fmt::format("a sequence of {}", value.items());
+  return value.text();
 }
 
 ComparisonRow compareTensors(std::string name, const Tensor& got, const Tensor& expected,
@@ -31,6 +31,25 @@ ComparisonRow compareTensors(std::string name, const Tensor& got, const Tensor& 
     row.index = indexText(got.type().shape(), worst);
     row.got = elementText(got, worst);
     row.expected = elementText(expected, worst);
+  }
+  return row;
+}
+
+ComparisonRow compareStrings(std::string name, const StringTensor& got, const StringTensor& expected) {
+  ComparisonRow row;
+  row.name = std::move(name);
+  row.type = got.text();
+  row.elements = got.shape().elements();
+  if (got.shape() != expected.shape()) {
+    row.fault = fmt::format("{}; expected {}", got.text(), expected.text());
+    return row;
+  }
+  for (size_t i = got.strings().size(); i-- > 0;) {
+    if (got.strings()[i] == expected.strings()[i]) continue;
+    ++row.difference.beyond;
+    row.index = indexText(got.shape(), static_cast<int64_t>(i));
+    row.got = quoted(got.strings()[i]);
+    row.expected = quoted(expected.strings()[i]);
   }
   return row;
 }
@@ -59,9 +78,9 @@ std::vector<ComparisonRow> compareValues(const std::string& name, const ModelVal
                                          const Tolerances& tolerances) {
   if (got.isTensor() && expected.isTensor()) return {compareTensors(name, got.tensor(), expected.tensor(), tolerances)};
   const bool alike = got.none == expected.none && got.isSequence == expected.isSequence &&
-                     got.tensors.size() == expected.tensors.size();
+                     got.tensors.size() == expected.tensors.size() && got.strings.size() == expected.strings.size();
   std::vector<ComparisonRow> rows;
-  if (!alike || got.tensors.empty()) {
+  if (!alike || got.items() == 0) {
     ComparisonRow& row = rows.emplace_back();
     row.name = name;
     row.type = describe(got);
@@ -70,6 +89,9 @@ std::vector<ComparisonRow> compareValues(const std::string& name, const ModelVal
   }
   for (size_t i = 0; i < got.tensors.size(); ++i)
     rows.push_back(compareTensors(fmt::format("{}[{}]", name, i), got.tensors[i], expected.tensors[i], tolerances));
+  for (size_t i = 0; i < got.strings.size(); ++i)
+    rows.push_back(
+        compareStrings(got.isSequence ? fmt::format("{}[{}]", name, i) : name, got.strings[i], expected.strings[i]));
   return rows;
 }
 

@@ -161,6 +161,9 @@ private:
                           {"outputs", names},
                           {"results", folder.path()}};
     for (const auto& [name, value] : inputs) {
+      if (value.hasStrings())
+        return Error{.code = Code::UnsupportedFeature,
+                     .message = fmt::format("input '{}' holds strings, which are not handed to onnxruntime", name)};
       nlohmann::json item = {{"name", name},
                              {"none", value.none},
                              {"sequence", value.isSequence},

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "compile/text_files.h"
+#include "support/quote.h"
 #include "tensor/npy.h"
 
 namespace aglow::cli {
@@ -54,9 +55,12 @@ private:
       AGLOW_OK(makeFolder(base));
       for (size_t i = 0; i < value.tensors.size(); ++i)
         AGLOW_OK(write(fmt::format("{}/{}", base, i), ModelValue::of(value.tensors[i])));
+      for (size_t i = 0; i < value.strings.size(); ++i)
+        AGLOW_OK(write(fmt::format("{}/{}", base, i), ModelValue::of(value.strings[i])));
       return {};
     }
-    AGLOW_OK(writeNpy(base + ".npy", value.tensor()));
+    AGLOW_OK(value.isStrings() ? writeNpy(base + ".npy", value.strings.front())
+                               : writeNpy(base + ".npy", value.tensor()));
     written_.push_back(base + ".npy");
     return {};
   }
@@ -65,8 +69,16 @@ private:
   bool done_ = false;
 };
 
+constexpr size_t kShown = 12;
+
+std::string preview(const StringTensor& tensor) {
+  std::string out;
+  const size_t count = tensor.strings().size();
+  for (size_t i = 0; i < std::min(count, kShown); ++i) out += (i > 0 ? ", " : "") + aglow::quoted(tensor.strings()[i]);
+  return "[" + out + (count > kShown ? ", …]" : "]");
+}
+
 std::string preview(const Tensor& tensor) {
-  constexpr size_t kShown = 12;
   std::string out;
   const bool real = isFloat(tensor.type().kind());
   const std::vector<double> reals = real ? tensor.doubles() : std::vector<double>{};
@@ -84,16 +96,17 @@ struct NamedOutputs {
 
 Status show(const NamedOutputs& outputs) {
   std::string out;
-  const auto add = [&](const std::string& name, const Tensor& tensor) {
-    out += fmt::format("{} : {} = {}\n", name, tensor.type().text(), preview(tensor));
+  const auto add = [&](const std::string& name, const std::string& type, const auto& tensor) {
+    out += fmt::format("{} : {} = {}\n", name, type, preview(tensor));
   };
   for (size_t i = 0; i < outputs.values.size(); ++i) {
     const ModelValue& value = outputs.values[i];
     const std::string& name = outputs.names[i];
     if (value.none) out += fmt::format("{} : none\n", name);
-    if (value.isTensor()) add(name, value.tensor());
-    for (size_t k = 0; value.isSequence && k < value.tensors.size(); ++k)
-      add(fmt::format("{}[{}]", name, k), value.tensors[k]);
+    const auto itemName = [&](size_t k) { return value.isSequence ? fmt::format("{}[{}]", name, k) : name; };
+    for (size_t k = 0; k < value.tensors.size(); ++k)
+      add(itemName(k), value.tensors[k].type().text(), value.tensors[k]);
+    for (size_t k = 0; k < value.strings.size(); ++k) add(itemName(k), value.strings[k].text(), value.strings[k]);
   }
   return printOut(out);
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "compile/evaluate.h"
+#include "import/onnx/strings.h"
+#include "import/onnx/tensor_data.h"
 #include "runtime/graph_runner.h"
 #include "tensor/slices.h"
 
@@ -49,24 +51,32 @@ public:
       : declared_(declared), axis_(axis), backwards_(backwards) {}
 
   Status add(const ModelValue& value) {
-    if (!value.isTensor()) return bad("expected what the loop's steps collect to be a tensor");
-    if (!steps_.empty() && steps_.front().type() != value.tensor().type())
+    if (!value.isTensor() && !value.isStrings()) return bad("expected what the loop's steps collect to be a tensor");
+    if (!steps_.empty() && steps_.front().text() != value.text())
       return bad(fmt::format("output '{}' of the loop's body is {} in one step and {} in another", declared_.name,
-                             steps_.front().type().text(), value.tensor().type().text()));
-    steps_.push_back(value.tensor());
+                             steps_.front().text(), value.text()));
+    steps_.push_back(value);
     return {};
   }
 
   Result<ModelValue> all() {
+    // Without strings, the vocabulary is empty and changes nothing.
+    const strings::Vocabulary vocabulary = strings::Vocabulary::of(steps_);
+    std::vector<Tensor> tensors;
+    for (const ModelValue& step : steps_) tensors.push_back(vocabulary.numbers(step).tensor());
+    bool ofStrings = !steps_.empty() && steps_.front().hasStrings();
     std::vector<int64_t> dims;
-    if (!steps_.empty()) {
-      dims = steps_.front().type().shape().dims();
+    ElemKind kind = ElemKind::Int64;
+    if (!tensors.empty()) {
+      dims = tensors.front().type().shape().dims();
     } else {
-      if (declared_.type.kind != onnx::TypeProto::Kind::Tensor || !declared_.type.hasShape ||
-          !elemKindByOnnx(declared_.type.elemType))
+      const std::optional<ElemKind> declared = elemKindByOnnx(declared_.type.elemType);
+      ofStrings = declared_.type.elemType == onnx::kStringType;
+      if (declared_.type.kind != onnx::TypeProto::Kind::Tensor || !declared_.type.hasShape || (!declared && !ofStrings))
         return Error{.code = Code::UnsupportedFeature,
                      .message = fmt::format("the loop takes no step, and nothing declares the shape of its output '{}'",
                                             declared_.name)};
+      kind = declared.value_or(kind);
       for (const onnx::Dim& dim : declared_.type.dims)
         dims.push_back(dim.kind == onnx::Dim::Kind::Value ? std::max<int64_t>(dim.value, 0) : 0);
     }
@@ -74,17 +84,18 @@ public:
     if (axis_ < -rank || axis_ >= rank)
       return bad(fmt::format("expected an axis from {} to {}, got {}", -rank, rank - 1, axis_));
     const int64_t axis = axis_ < 0 ? axis_ + rank : axis_;
-    if (backwards_) std::reverse(steps_.begin(), steps_.end());
-    if (!steps_.empty()) return ModelValue::of(stacked(steps_, axis));
+    if (backwards_) std::reverse(tensors.begin(), tensors.end());
     dims.insert(dims.begin() + axis, 0);
-    return ModelValue::of(Tensor(Type(*elemKindByOnnx(declared_.type.elemType), Shape(dims))));
+    const ModelValue result =
+        ModelValue::of(tensors.empty() ? Tensor(Type(kind, Shape(dims))) : stacked(tensors, axis));
+    return ofStrings ? vocabulary.strings(result) : result;
   }
 
 private:
   const onnx::ValueInfo& declared_;
   int64_t axis_;
   bool backwards_;
-  std::vector<Tensor> steps_;
+  std::vector<ModelValue> steps_;
 };
 
 }  // namespace
@@ -123,6 +134,11 @@ Outputs GraphRunner::runAlone(size_t index, const Values& values) {
       return runScan(node, values);
     if (node.opType == "SequenceMap") return runSequenceMap(node, values);
   }
+  std::vector<ModelValue> given;
+  for (size_t i = 0; i < node.inputs.size(); ++i) given.push_back(operand(node, i, values));
+  const bool takesStrings =
+      std::any_of(given.begin(), given.end(), [](const ModelValue& value) { return value.hasStrings(); });
+  if (takesStrings || onnx::worksOnStrings(node)) return runStrings(node, given);
   KnownValues operands;
   for (const std::string& name : onnx::namesRead(node))
     if (const KnownValue* value = find(name, values)) operands[name] = *value;
@@ -228,14 +244,17 @@ Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
   std::vector<ModelValue> state;
   for (int64_t i = 0; i < states; ++i) state.push_back(operand(node, static_cast<size_t>(i), values));
   struct Scanned {
-    Tensor tensor;
+    Tensor tensor;  // of strings their numbers
     int64_t axis;
     bool backwards;
+    std::optional<strings::Vocabulary> vocabulary;
   };
   std::vector<Scanned> inputs;
   int64_t steps = -1;
   for (int64_t i = 0; i < scanned; ++i) {
-    const ModelValue value = operand(node, static_cast<size_t>(states + i), values);
+    ModelValue value = operand(node, static_cast<size_t>(states + i), values);
+    std::optional<strings::Vocabulary> vocabulary;
+    if (value.isStrings()) value = vocabulary.emplace(strings::Vocabulary::of({value})).numbers(value);
     if (!value.isTensor()) return bad("expected the scanned inputs to be tensors");
     const std::vector<int64_t>& dims = value.tensor().type().shape().dims();
     int64_t axis = entry("scan_input_axes", i);
@@ -246,7 +265,7 @@ Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
     if (steps >= 0 && extent != steps)
       return bad(fmt::format("expected scanned axes of one extent, got {} and {}", steps, extent));
     steps = extent;
-    inputs.push_back({value.tensor(), axis, entry("scan_input_directions", i) != 0});
+    inputs.push_back({value.tensor(), axis, entry("scan_input_directions", i) != 0, std::move(vocabulary)});
   }
   std::vector<Collected> collected;
   for (int64_t i = states; i < std::ssize(body->outputs); ++i)
@@ -258,9 +277,16 @@ Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
   for (int64_t step = 0; step < steps; ++step) {
     KnownValues stepInputs = outer;
     for (size_t i = 0; i < state.size(); ++i) stepInputs[body->inputs[i].name] = known(std::move(state[i]));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      stepInputs[body->inputs[state.size() + i].name] = known(
-          ModelValue::of(sliceOf(inputs[i].tensor, inputs[i].axis, inputs[i].backwards ? steps - 1 - step : step)));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Scanned& from = inputs[i];
+      ModelValue slice = ModelValue::of(sliceOf(from.tensor, from.axis, from.backwards ? steps - 1 - step : step));
+      if (from.vocabulary) {
+        auto strings = from.vocabulary->strings(slice);
+        if (!strings.ok()) return strings.error();
+        slice = *std::move(strings);
+      }
+      stepInputs[body->inputs[state.size() + i].name] = known(std::move(slice));
+    }
     Outputs results = runner.run(std::move(stepInputs));
     if (!results.ok()) return results;
     for (size_t i = 0; i < collected.size(); ++i)
@@ -282,23 +308,24 @@ Outputs GraphRunner::runSequenceMap(const onnx::Node& node, const Values& values
   std::vector<ModelValue> operands;
   for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(node, i, values));
   if (operands.empty() || !operands.front().isSequence) return bad("expected a sequence as the first input");
-  const size_t count = operands.front().tensors.size();
+  const size_t count = operands.front().items();
   std::vector<ModelValue> collected(body->outputs.size(), ModelValue::sequence({}));
   GraphRunner& runner = nested(*body);
   const KnownValues outer = captured(*body, values);
   for (size_t k = 0; k < count; ++k) {
     KnownValues inputs = outer;
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].isSequence && operands[i].tensors.size() != count)
-        return bad(fmt::format("expected sequences of {} elements, got {}", count, operands[i].tensors.size()));
-      inputs[body->inputs[i].name] =
-          known(operands[i].isSequence ? ModelValue::of(operands[i].tensors[k]) : operands[i]);
+      if (operands[i].isSequence && operands[i].items() != count)
+        return bad(fmt::format("expected sequences of {} elements, got {}", count, operands[i].items()));
+      inputs[body->inputs[i].name] = known(operands[i].isSequence ? operands[i].item(k) : operands[i]);
     }
     Outputs results = runner.run(std::move(inputs));
     if (!results.ok()) return results;
     for (size_t i = 0; i < collected.size(); ++i) {
-      if (!(*results)[i].isTensor()) return bad("expected the body to compute tensors");
-      collected[i].tensors.push_back((*results)[i].tensor());
+      const ModelValue& result = (*results)[i];
+      if (result.none || result.isSequence || (k > 0 && result.hasStrings() != collected[i].hasStrings()))
+        return bad("expected the body to compute tensors of one kind");
+      collected[i].append(result);
     }
   }
   return collected;

@@ -140,14 +140,15 @@ const KnownValue* GraphRunner::find(const std::string& name, const Values& value
   if (!initializerNames_.contains(name)) return nullptr;
   const std::lock_guard lock(mutex_);
   if (const auto it = initializers_.find(name); it != initializers_.end()) return &it->second;
-  Result<Tensor> tensor = Error{.code = Code::Internal, .message = "an initializer is gone"};
+  Result<ModelValue> value = Error{.code = Code::Internal, .message = "an initializer is gone"};
   for (const onnx::TensorProto& t : graph_.initializers)
-    if (t.name == name) tensor = onnx::toTensor(t, context_.model);
+    if (t.name == name) value = onnx::toValue(t, context_.model);
   for (const onnx::SparseTensorProto& t : graph_.sparseInitializers)
-    if (t.values.name == name) tensor = onnx::toTensor(t, context_.model);
-  if (!tensor.ok()) return nullptr;
-  return &initializers_.emplace(name, KnownValue{.value = ModelValue::of(*std::move(tensor)), .constant = true})
-              .first->second;
+    if (t.values.name == name)
+      if (Result<Tensor> tensor = onnx::toTensor(t, context_.model); tensor.ok())
+        value = ModelValue::of(*std::move(tensor));
+  if (!value.ok()) return nullptr;
+  return &initializers_.emplace(name, KnownValue{.value = *std::move(value), .constant = true}).first->second;
 }
 
 // ---------------------------------------------------------------- parts
@@ -166,6 +167,7 @@ std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::s
     append(key, position);
     append(key, static_cast<char>(value.none ? 'n' : value.isSequence ? 's' : 't'));
     append(key, value.tensors.size());
+    append(key, value.hasStrings());  // nothing else of strings counts: no part reads them
     const InKey what = it->second.constant ? InKey::Constant : frozen.contains(name) ? InKey::Bytes : InKey::Type;
     append(key, what);
     for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, what);

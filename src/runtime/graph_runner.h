@@ -13,6 +13,7 @@
 #include "compile/compile.h"
 #include "import/onnx/parts.h"
 #include "runtime/part_cache.h"
+#include "runtime/strings/string_node.h"
 
 namespace aglow {
 
@@ -69,6 +70,10 @@ private:
   Diagnosed<std::vector<ModelValue>> runSequenceMap(const onnx::Node& node, const Values& values);
   Diagnosed<std::vector<ModelValue>> runFunction(const onnx::Function& function, const onnx::Node& call,
                                                  const Values& values);
+  // Nodes that take or give strings.
+  Diagnosed<std::vector<ModelValue>> runStrings(const onnx::Node& node, const std::vector<ModelValue>& operands);
+  Diagnosed<std::vector<ModelValue>> runNumbered(const onnx::Node& node, const strings::NumberedNode& numbered,
+                                                 const std::vector<ModelValue>& operands);
   GraphRunner& nested(const onnx::Graph& graph);
   // The values that a nested graph takes from here.
   Values captured(const onnx::Graph& graph, const Values& values);
@@ -88,6 +93,8 @@ private:
   Values initializers_;  // those that were asked for
   std::deque<std::unique_ptr<Remainder>> remainders_;
   std::map<const void*, std::unique_ptr<GraphRunner>> nested_;
+  // By node, and whether it takes strings; null for nodes that have no strings in their attributes.
+  std::map<std::pair<const onnx::Node*, bool>, std::unique_ptr<const strings::NumberedNode>> numbered_;
 };
 
 }  // namespace aglow

@@ -23,6 +23,7 @@ std::string typesOf(const Inputs& inputs) {
     text += name;
     text += value.none ? '\1' : value.isSequence ? '\2' : '\3';
     for (const Tensor& tensor : value.tensors) text += tensor.type().text() + '\4';
+    for (const StringTensor& tensor : value.strings) text += tensor.text() + '\4';
   }
   return text;
 }

@@ -48,11 +48,11 @@ private:
 
   void visit(const Graph& graph, Scope scope) {
     for (const ValueInfo& info : graph.inputs) scope.names.insert(info.name);
-    const auto initializer = [&](const std::string& name, const Result<Tensor>& tensor) {
+    const auto initializer = [&](const std::string& name, const auto& tensor) {
       scope.names.insert(name);
       if (!tensor.ok()) report(tensor.error(), scope);
     };
-    for (const TensorProto& tensor : graph.initializers) initializer(tensor.name, toTensor(tensor, model_));
+    for (const TensorProto& tensor : graph.initializers) initializer(tensor.name, toValue(tensor, model_));
     for (const SparseTensorProto& tensor : graph.sparseInitializers)
       initializer(tensor.values.name, toTensor(tensor, model_));
     visit(graph.nodes, scope);

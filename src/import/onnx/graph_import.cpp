@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "import/onnx/own_domain.h"
+#include "import/onnx/strings.h"
 #include "import/onnx/tensor_data.h"
 
 namespace aglow::onnx {
@@ -92,8 +93,15 @@ void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std
     define(scope, name, Imported::of(result_.module->addConstant(name, *std::move(tensor))->result()));
   };
   const auto isWanted = [&](const std::string& name) { return wanted == nullptr || wanted->contains(name); };
-  for (const TensorProto& proto : graph.initializers)
-    if (isWanted(proto.name)) add(proto.name, toTensor(proto, model_));
+  for (const TensorProto& proto : graph.initializers) {
+    if (!isWanted(proto.name)) continue;
+    if (proto.dataType != kStringType) {
+      add(proto.name, toTensor(proto, model_));
+      continue;
+    }
+    if (Result<StringTensor> strings = toStrings(proto); !strings.ok()) report(std::move(strings).error());
+    scope.strings.insert(proto.name);
+  }
   for (const SparseTensorProto& proto : graph.sparseInitializers)
     if (isWanted(proto.values.name)) add(proto.values.name, toTensor(proto, model_));
 }
@@ -109,6 +117,12 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
     if (scope.values.contains(info.name)) {
       if (!isGiven) continue;  // the initializer is its value
       scope.values.erase(info.name);
+    }
+    if (scope.strings.contains(info.name) && !isGiven) continue;
+    if (isGiven && given->second.hasStrings()) {
+      report(stringsNeedRuntime().at(fmt::format("input '{}'", info.name)));
+      scope.failed.insert(info.name);
+      continue;
     }
     const bool freeze = frozen.contains(info.name);
     const auto tensorInput = [&](const std::string& name, const Type& type, const Tensor* value) {
@@ -185,7 +199,8 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
     if (isFailed(scope, info.name)) continue;
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
-      report(uncomputedOutput(info.name));
+      report(isStrings(scope, info.name) ? stringsNeedRuntime().at(fmt::format("output '{}'", info.name))
+                                         : uncomputedOutput(info.name));
       continue;
     }
     if (checkOutput(info, *value)) addOutput(info.name, *value);
@@ -247,14 +262,16 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
         {.code = Code::LimitReached, .message = fmt::format("the model unfolds into more than {} nodes", kMaxNodes)});
 
   std::vector<Imported> operands;
-  bool failed = false;
+  bool failed = false, strings = makesStrings(original);
   const bool waiting = waits(original);
   for (const std::string& name : original.inputs) {
     if (waiting) break;
     const Imported* value = name.empty() ? nullptr : lookup(scope, name);
     if (value == nullptr && !name.empty()) {
-      if (!isFailed(scope, name)) failNode(undefinedValue(name));
-      failed = true;
+      const bool isString = isStrings(scope, name);
+      if (!isString && !isFailed(scope, name)) failNode(undefinedValue(name));
+      strings = strings || isString;
+      failed = failed || !isString;
       continue;
     }
     operands.push_back(value == nullptr ? Imported::none() : *value);
@@ -285,6 +302,7 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
   aglow::Node* const last = function_->back();
   builder_.named(!node.name.empty() ? node.name : node.outputs.empty() ? node.opType : node.outputs.front());
   try {
+    if (strings) leaveStrings();
     if (function != nullptr) {
       results = callFunction(*function, node, operands);
     } else {
@@ -350,6 +368,7 @@ std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, 
     const Imported* value = lookup(scope, name);
     if (value == nullptr) {
       if (isFailed(scope, name)) throw Reported{};
+      if (isStrings(scope, name)) leaveStrings();
       fail(Code::BadGraph, fmt::format("function '{}' does not compute its output '{}'", function.name, name));
     }
     results.push_back(*value);
@@ -375,6 +394,7 @@ std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::v
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
       if (isFailed(scope, info.name)) throw Reported{};
+      if (isStrings(scope, info.name)) leaveStrings();
       fail(Code::BadGraph, fmt::format("the nested graph does not compute its output '{}'", info.name));
     }
     results.push_back(*value);

@@ -43,7 +43,8 @@ private:
     std::map<std::string, const Attribute*> attributes;
     const onnx::Function* function = nullptr;  // a function's body: names of the caller are out of sight
     std::unordered_map<std::string, Imported> values;
-    std::set<std::string> failed;  // defined by nodes that could not be imported
+    std::set<std::string> failed;   // defined by nodes that could not be imported
+    std::set<std::string> strings;  // values that are never imported: nodes that read them are left to the runtime
   };
 
   class Entered;
@@ -65,6 +66,9 @@ private:
                                      const std::vector<Imported>& operands);
   const Imported* lookup(const Scope& scope, const std::string& name) const;
   bool isFailed(const Scope& scope, const std::string& name) const;
+  bool isStrings(const Scope& scope, const std::string& name) const;
+  // Leaves the node at hand to the runtime, or fails where there is none.
+  [[noreturn]] void leaveStrings() const;
   void define(Scope& scope, const std::string& name, Imported value);
   Node resolved(const Node& node, const Scope& scope) const;
   void foldSince(aglow::Node* last, std::vector<Imported>& results);
@@ -106,6 +110,5 @@ public:
 private:
   std::vector<Scope*>& scopes_;
 };
-
 
 }  // namespace aglow::onnx

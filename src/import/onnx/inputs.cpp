@@ -6,10 +6,14 @@
 #include <set>
 
 #include "import/onnx/inputs.h"
+#include "import/onnx/strings.h"
+#include "import/onnx/tensor_data.h"
 
 namespace aglow::onnx {
 
 namespace {
+
+constexpr const char* kGiven = "the value given for input";
 
 // Sizes of symbolic dimensions and who settled them.
 class Symbols {
@@ -101,6 +105,10 @@ private:
                               : fmt::format("input '{}' is a {}; its value must be given", info.name, describe(type))});
       return std::nullopt;
     }
+    if (type.elemType == kStringType) {
+      report(stringsNeedRuntime().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
+      return std::nullopt;
+    }
     const std::optional<ElemKind> kind = elemKindByOnnx(type.elemType);
     if (!kind)
       report({.code = Code::UnsupportedFeature,
@@ -115,6 +123,12 @@ private:
 
   void fromGiven(const ValueInfo& info, const ModelValue& given) {
     if (given.none || given.isSequence) return;
+    const bool ofStrings = tensorType(info).kind == TypeProto::Kind::Tensor && tensorType(info).elemType == kStringType;
+    if (ofStrings != given.isStrings())
+      return report(
+          {.code = Code::BadBinding,
+           .message = fmt::format("input '{}' is {}; expected {}", info.name, given.text(), describe(info.type))});
+    if (ofStrings) return settle(info, std::nullopt, given.strings.front().shape().dims(), kGiven);
     if (given.tensors.size() != 1) return;
     const Type& type = given.tensors.front().type();
     const std::optional<ElemKind> kind = kindOf(info);
@@ -125,15 +139,16 @@ private:
                                      describe(info.type))});
       return;
     }
-    settle(info, *kind, type.shape().dims(), "the value given for input");
+    settle(info, *kind, type.shape().dims(), kGiven);
   }
 
   void fromShape(const ValueInfo& info, const std::vector<int64_t>& dims) {
     if (const std::optional<ElemKind> kind = kindOf(info)) settle(info, *kind, dims, "--shape");
   }
 
-  // Checks sizes against the declaration, binds its symbols, and keeps the type.
-  void settle(const ValueInfo& info, ElemKind kind, const std::vector<int64_t>& dims, const std::string& source) {
+  // Checks sizes against the declaration, binds its symbols, and keeps the type; strings have none.
+  void settle(const ValueInfo& info, std::optional<ElemKind> kind, const std::vector<int64_t>& dims,
+              const std::string& source) {
     const TypeProto& declared = tensorType(info);
     Result<Shape> shape = Shape::create(dims);
     if (!shape.ok()) return report(Error(shape.error()).at(fmt::format("input '{}'", info.name)));
@@ -150,7 +165,7 @@ private:
         if (auto error = symbols_.bind(dim.symbol, dims[i], fmt::format("{} '{}'", source, info.name)))
           return report(*std::move(error));
     }
-    result_.types[info.name] = Type(kind, *std::move(shape));
+    if (kind) result_.types[info.name] = Type(*kind, *std::move(shape));
   }
 
   void fromDeclaration(const ValueInfo& info) {

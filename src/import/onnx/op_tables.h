@@ -38,6 +38,7 @@
   X(contribQuantRows)      \
   X(contribBlockRows)      \
   X(contribMiscRows)       \
+  X(stringRows)            \
   X(refusedRows)
 
 namespace aglow::onnx {

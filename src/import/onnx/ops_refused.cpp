@@ -6,7 +6,6 @@ namespace aglow::onnx {
 namespace {
 
 constexpr std::string_view kRandom = "it draws random numbers, and the same program gives the same result every time";
-constexpr std::string_view kStrings = "strings have no tensors here; do this step before the model is run";
 constexpr std::string_view kMaps = "maps have no tensors here; take the model's output before this operator";
 
 constexpr OpRow refused(std::string_view name, std::string_view why, std::string_view domain = {}) {
@@ -25,17 +24,12 @@ std::span<const OpRow> refusedRows() {
       refused("RandomNormalLike", kRandom),
       refused("RandomUniform", kRandom),
       refused("RandomUniformLike", kRandom),
-      refused("RegexFullMatch", kStrings),
-      refused("StringConcat", kStrings),
-      refused("StringNormalizer", kStrings),
-      refused("StringSplit", kStrings),
       refused("ImageDecoder",
               "decoding image files is no computation on tensors; do this step before the model is run"),
       refused("Gradient", "export the model with its gradient written out as operators", "ai.onnx.preview.training"),
       refused("CastMap", kMaps, kMl),
       refused("DictVectorizer", kMaps, kMl),
       refused("ZipMap", kMaps, kMl),
-      refused("CategoryMapper", kStrings, kMl),
   };
   return rows;
 }

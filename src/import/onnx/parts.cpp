@@ -160,6 +160,10 @@ void GraphImport::importKnown(const PartRequest& request, Scope& scope) {
       return Imported::of(v);
     };
     const ModelValue& value = it->second.value;
+    if (value.hasStrings()) {
+      scope.strings.insert(name);
+      continue;
+    }
     Imported imported = Imported::none();
     if (value.isSequence) {
       std::vector<Imported> items;

@@ -248,7 +248,26 @@ Result<Tensor> convert(const SparseTensorProto& s, const Model& model) {
   return out;
 }
 
-Result<Tensor> named(const std::string& name, Result<Tensor> tensor) {
+Result<StringTensor> convertStrings(const TensorProto& t) {
+  if (t.isSegment) return Error{Code::UnsupportedFeature, "tensors stored in segments are not supported"};
+  if (t.isExternal || !t.raw.empty()) return badTensor("strings must be stored in string_data");
+  AGLOW_TRY(Shape shape, Shape::create(t.dims));
+  std::vector<std::string> strings;
+  for (const DataChunk& chunk : t.data) {
+    if (chunk.field != DataField::String)
+      return badTensor(fmt::format("expected strings in {}, got {}",
+                                   kFieldNames[static_cast<size_t>(DataField::String)],
+                                   kFieldNames[static_cast<size_t>(chunk.field)]));
+    strings.emplace_back(reinterpret_cast<const char*>(chunk.bytes.data()), chunk.bytes.size());
+  }
+  if (std::ssize(strings) != shape.elements())
+    return badTensor(
+        fmt::format("expected {} strings for string{}, got {}", shape.elements(), shape.text(), strings.size()));
+  return StringTensor(std::move(shape), std::move(strings));
+}
+
+template <class T>
+Result<T> named(const std::string& name, Result<T> tensor) {
   if (tensor.ok()) return tensor;
   return std::move(tensor).error().at("tensor " + quoted(name));
 }
@@ -261,6 +280,17 @@ Result<Tensor> toTensor(const TensorProto& proto, const Model& model) {
 
 Result<Tensor> toTensor(const SparseTensorProto& proto, const Model& model) {
   return named(proto.values.name, convert(proto, model));
+}
+
+Result<StringTensor> toStrings(const TensorProto& proto) { return named(proto.name, convertStrings(proto)); }
+
+Result<ModelValue> toValue(const TensorProto& proto, const Model& model) {
+  if (proto.dataType == kStringType) {
+    AGLOW_TRY(StringTensor strings, toStrings(proto));
+    return ModelValue::of(std::move(strings));
+  }
+  AGLOW_TRY(Tensor tensor, toTensor(proto, model));
+  return ModelValue::of(std::move(tensor));
 }
 
 }  // namespace aglow::onnx

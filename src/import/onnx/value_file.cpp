@@ -17,6 +17,24 @@ const TypeProto& behindOptional(const TypeProto& type) {
   return type.kind == TypeProto::Kind::Optional ? *type.elem : type;
 }
 
+const TypeProto& tensorOf(const TypeProto& type) {
+  const TypeProto& value = behindOptional(type);
+  return value.kind == TypeProto::Kind::Sequence ? *value.elem : value;
+}
+
+// One .npy file, added to a value.
+Status appendNpy(const std::string& file, const TypeProto& type, ModelValue& value) {
+  if (tensorOf(type).kind == TypeProto::Kind::Tensor && tensorOf(type).elemType == kStringType) {
+    AGLOW_TRY(StringTensor strings, readNpyStrings(file));
+    value.strings.push_back(std::move(strings));
+    return {};
+  }
+  AGLOW_TRY(const ElemKind kind, elementKindOf(type));
+  AGLOW_TRY(Tensor tensor, readNpy(file, kind));
+  value.tensors.push_back(std::move(tensor));
+  return {};
+}
+
 }  // namespace
 
 bool isSequence(const TypeProto& type) { return behindOptional(type).kind == TypeProto::Kind::Sequence; }
@@ -32,8 +50,7 @@ TypeProto valueType(int32_t elemType, bool sequence) {
 }
 
 Result<ElemKind> elementKindOf(const TypeProto& type) {
-  const TypeProto& value = behindOptional(type);
-  const TypeProto& tensor = value.kind == TypeProto::Kind::Sequence ? *value.elem : value;
+  const TypeProto& tensor = tensorOf(type);
   const std::optional<ElemKind> kind =
       tensor.kind == TypeProto::Kind::Tensor ? elemKindByOnnx(tensor.elemType) : std::nullopt;
   if (kind) return *kind;
@@ -43,17 +60,16 @@ Result<ElemKind> elementKindOf(const TypeProto& type) {
 
 Result<ModelValue> readNpyValue(const std::string& file, const TypeProto& type) {
   if (file == "@none") return ModelValue::absent();
-  AGLOW_TRY(const ElemKind kind, elementKindOf(type));
-  if (!isSequence(type)) {
-    AGLOW_TRY(Tensor tensor, readNpy(file, kind));
-    return ModelValue::of(std::move(tensor));
+  ModelValue value;
+  value.isSequence = isSequence(type);
+  if (!value.isSequence) {
+    AGLOW_OK(appendNpy(file, type, value));
+    return value;
   }
-  std::vector<Tensor> tensors;
   while (true) {
-    const std::string item = fmt::format("{}/{}.npy", file, tensors.size());
-    if (!std::filesystem::exists(item)) return ModelValue::sequence(std::move(tensors));
-    AGLOW_TRY(Tensor tensor, readNpy(item, kind));
-    tensors.push_back(std::move(tensor));
+    const std::string item = fmt::format("{}/{}.npy", file, value.items());
+    if (!std::filesystem::exists(item)) return value;
+    AGLOW_OK(appendNpy(item, type, value));
   }
 }
 
@@ -66,9 +82,9 @@ Result<NamedValue> readProtoValue(const std::string& file, const TypeProto& type
   Model owner;  // external data is no part of test data
   owner.owner = bytes.owner;
   for (const TensorProto& tensor : proto->tensors) {
-    auto converted = toTensor(tensor, owner);
+    auto converted = toValue(tensor, owner);
     if (!converted.ok()) return std::move(converted).error().at(file);
-    result.value.tensors.push_back(*std::move(converted));
+    result.value.append(*converted);
   }
   return result;
 }
