@@ -2,6 +2,7 @@
 
 Kinds that numpy lacks are arrays of ml_dtypes where it is installed. Without it they are raw bits: bfloat16 as uint16;
 float8, 4-bit and 2-bit kinds one element a byte, as uint8 or int8. Raw bits are taken as inputs in any case.
+Strings are arrays of str objects; bytes that are no UTF-8 are escaped as surrogates, as Python does for file names.
 """
 from __future__ import annotations
 
@@ -34,16 +35,32 @@ def bits_of(kind: str) -> np.dtype:
 
 def dtype_of(kind: str) -> np.dtype:
     """The type of arrays that callers see."""
+    if kind == "string":
+        return np.dtype(object)
     name = _KINDS[kind][1]
     narrow = getattr(ml_dtypes, name, None) if name else None
     return bits_of(kind) if narrow is None else np.dtype(narrow)
 
 
-def to_bits(value: Any, kind: str) -> np.ndarray:
+def _string_bytes(value: Any) -> tuple[tuple[int, ...], list[bytes]]:
+    """Shape and bytes of an array of str or bytes."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value, object)
+    words = array.ravel().tolist()
+    for word in words:
+        if not isinstance(word, (str, bytes)):
+            raise TypeError(f"expected strings, got {type(word).__name__}")
+    if not words and array.dtype.kind not in "SUOT":
+        raise TypeError(f"expected strings, got {array.dtype.name}")
+    return array.shape, [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in words]
+
+
+def to_bits(value: Any, kind: str) -> Any:
     """The array in the form the compiler reads, without a copy where that is possible; TypeError for another dtype.
 
     Numbers and lists of them become what the kind asks for.
     """
+    if kind == "string":
+        return _string_bytes(value)
     bits, dtype = bits_of(kind), dtype_of(kind)
     if isinstance(value, (bool, int, float, list, tuple)):
         value = np.asarray(value, dtype)
@@ -59,8 +76,13 @@ def to_bits(value: Any, kind: str) -> np.ndarray:
     return array if flags.c_contiguous and flags.aligned else array.copy("C")
 
 
-def from_bits(kind: str, array: np.ndarray) -> np.ndarray:
+def from_bits(kind: str, array: Any) -> np.ndarray:
     """The array as callers see it."""
+    if kind == "string":
+        shape, words = array
+        result = np.empty(len(words), object)
+        result[:] = [word.decode("utf-8", "surrogateescape") for word in words]
+        return result.reshape(shape)
     dtype = dtype_of(kind)
     if dtype == array.dtype:
         return array

@@ -48,8 +48,8 @@ ComparisonRow compareStrings(std::string name, const StringTensor& got, const St
     if (got.strings()[i] == expected.strings()[i]) continue;
     ++row.difference.beyond;
     row.index = indexText(got.shape(), static_cast<int64_t>(i));
-    row.got = quoted(got.strings()[i]);
-    row.expected = quoted(expected.strings()[i]);
+    row.got = aglow::quoted(got.strings()[i]);
+    row.expected = aglow::quoted(expected.strings()[i]);
   }
   return row;
 }

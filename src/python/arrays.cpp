@@ -62,6 +62,13 @@ nb::object arrayOf(Tensor tensor) {
   return nb::make_tuple(nb::str(info.name.data(), info.name.size()), array.cast());
 }
 
+nb::object pairOf(const StringTensor& tensor) {
+  nb::list dims, items;
+  for (const int64_t dim : tensor.shape().dims()) dims.append(dim);
+  for (const std::string& text : tensor.strings()) items.append(nb::bytes(text.data(), text.size()));
+  return nb::make_tuple("string", nb::make_tuple(nb::tuple(dims), items));
+}
+
 }  // namespace
 
 std::shared_ptr<const void> keep(nb::object object) {
@@ -90,11 +97,35 @@ ModelValue valueOf(nb::handle object, ElemKind kind) {
   return value;
 }
 
+ModelValue stringsOf(nb::handle object) {
+  const auto one = [](nb::handle pair) {
+    const nb::tuple parts = nb::cast<nb::tuple>(pair);
+    std::vector<int64_t> dims;
+    for (const nb::handle dim : parts[0]) dims.push_back(nb::cast<int64_t>(dim));
+    std::vector<std::string> strings;
+    for (const nb::handle item : parts[1]) {
+      const nb::bytes text = nb::cast<nb::bytes>(item);
+      strings.emplace_back(text.c_str(), text.size());
+    }
+    return StringTensor(Shape(std::move(dims)), std::move(strings));
+  };
+  ModelValue value;
+  value.none = object.is_none();
+  value.isSequence = nb::isinstance<nb::list>(object);
+  if (value.isSequence)
+    for (const nb::handle item : nb::borrow<nb::list>(object)) value.strings.push_back(one(item));
+  else if (!value.none)
+    value.strings.push_back(one(object));
+  return value;
+}
+
 nb::object objectOf(ModelValue value) {
   if (value.none) return nb::none();
+  if (value.isStrings()) return pairOf(value.strings.front());
   if (!value.isSequence) return arrayOf(std::move(value.tensors.front()));
   nb::list items;
   for (Tensor& tensor : value.tensors) items.append(arrayOf(std::move(tensor)));
+  for (const StringTensor& tensor : value.strings) items.append(pairOf(tensor));
   return items;
 }
 

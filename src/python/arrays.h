@@ -17,7 +17,10 @@ Tensor copyOf(const Tensor& tensor);
 // An array (row by row without gaps, its elements as wide as the kind's) or None or a list of arrays. TypeError for
 // anything else: the Python part of the module has made them fit.
 ModelValue valueOf(nanobind::handle object, ElemKind kind);
-// The reverse: (name of the kind, array), a list of such pairs, or None. Bytes that others see as well are copied.
+// (shape, list of bytes) or None or a list of such pairs.
+ModelValue stringsOf(nanobind::handle object);
+// The reverse: (name of the kind, array), ("string", (shape, list of bytes)), a list of such pairs, or None. Bytes that
+// others see as well are copied.
 nanobind::object objectOf(ModelValue value);
 
 }  // namespace aglow::python

@@ -9,6 +9,7 @@
 #include "graph/text.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
+#include "import/onnx/tensor_data.h"
 #include "inst/text.h"
 
 namespace aglow::python {
@@ -23,6 +24,7 @@ Spec specOf(const onnx::ValueInfo& info) {
   spec.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
   if (spec.isSequence) type = type->elem.get();
   if (type->kind == onnx::TypeProto::Kind::Tensor) spec.kind = elemKindByOnnx(type->elemType);
+  spec.isString = type->kind == onnx::TypeProto::Kind::Tensor && type->elemType == onnx::kStringType;
   spec.isRanked = type->hasShape;
   spec.dims = type->dims;
   return spec;

@@ -17,6 +17,7 @@ struct Spec {
   std::string name;
   std::string type;              // "f32[batch,3]"
   std::optional<ElemKind> kind;  // none where the element type is not supported
+  bool isString = false;         // of strings, which have no kind
   bool isSequence = false;
   bool isOptional = false;
   bool isRanked = true;

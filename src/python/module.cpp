@@ -68,7 +68,9 @@ nb::list specsOf(const std::vector<Spec>& specs) {
         dims.append(nb::none());
     }
 
-    const nb::object kind = spec.kind ? nb::object(text(elemName(*spec.kind))) : nb::none();
+    const nb::object kind = spec.kind       ? nb::object(text(elemName(*spec.kind)))
+                            : spec.isString ? nb::object(text("string"))
+                                            : nb::none();
     const nb::object shape = spec.isRanked ? nb::object(nb::tuple(dims)) : nb::none();
     list.append(nb::make_tuple(text(spec.name), kind, text(spec.type), shape, spec.isSequence, spec.isOptional,
                                spec.hasDefault));
@@ -81,7 +83,8 @@ Inputs givenOf(const Model& model, const nb::dict& inputs) {
   for (const auto& [name, value] : inputs) {
     const std::string key = bytesOf(name);
     for (const Spec& spec : model.inputs())
-      if (spec.name == key && spec.kind) given[key] = valueOf(value, *spec.kind);
+      if (spec.name == key && (spec.kind || spec.isString))
+        given[key] = spec.isString ? stringsOf(value) : valueOf(value, *spec.kind);
   }
   return given;
 }
