@@ -196,7 +196,7 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     if (isOneOf(what, kCodeEmits)) bundle.emit.insert(what);
   if (!bundle.emit.empty()) emit.model.backend = "cpu";
 
-  auto file = openModel(emit.model.model);
+  auto file = openModel(emit.model);
   if (!file.ok()) return failed(file);
   auto variants = variantsOf(emit, *file);
   if (!variants.ok()) return failed(variants);

@@ -132,7 +132,7 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   auto options = inspect.model.parse();
   if (!options.ok()) return failed(options);
-  auto file = openModel(inspect.model.model);
+  auto file = openModel(inspect.model);
   if (!file.ok()) return failed(file);
   nlohmann::json json;
   std::string text;

@@ -9,6 +9,7 @@
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/text.h"
+#include "import/model_file.h"
 #include "import/onnx/value_file.h"
 #include "inst/text.h"
 #include "support/machine.h"
@@ -74,7 +75,8 @@ private:
 }  // namespace
 
 void ModelOptions::add(CLI::App& command) {
-  command.add_option("model", model, "ONNX file, or a text form (.graph, .ir)")->required();
+  command.add_option("model", model, "ONNX file, Caffe2 net, or a text form (.graph, .ir)")->required();
+  command.add_option("--init", init, "The net that gives a Caffe2 net its weights")->type_name("FILE");
   command.add_option("--shape", shapes, "Shape of an input: NAME=1x3x224x224")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
@@ -159,8 +161,8 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
 }
 
 Result<CompileOptions> ModelOptions::parse() const {
-  if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty()))
-    return usage("--shape, --dim and --value are for ONNX files; a text form has its sizes");
+  if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
+    return usage("--shape, --dim, --value and --init are for model files; a text form has its sizes and weights");
   CompileOptions options;
   options.backend = backend;
   options.target = target;
@@ -241,10 +243,10 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
   return given;
 }
 
-Result<ModelFile> openModel(const std::string& path) {
-  if (isTextForm(path)) return ModelFile{path, std::nullopt};
-  AGLOW_TRY(onnx::Model model, onnx::readModel(path));
-  return ModelFile{path, std::move(model)};
+Result<ModelFile> openModel(const ModelOptions& options) {
+  if (isTextForm(options.model)) return ModelFile{options.model, std::nullopt};
+  AGLOW_TRY(onnx::Model model, readModelFile(options.model, options.init));
+  return ModelFile{options.model, std::move(model)};
 }
 
 Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options) {

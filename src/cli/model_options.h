@@ -10,7 +10,7 @@
 namespace aglow::cli {
 
 struct ModelOptions {
-  std::string model;
+  std::string model, init;
   std::vector<std::string> shapes, dims, values, disable, printAfter;
   std::string backend, startFrom, stopAfter, dump;
   codegen::TargetOptions target;
@@ -38,12 +38,12 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                      const std::vector<std::string>& assignments,
                                                      std::string_view option);
 
-// A loaded model file: ONNX as its structs; text forms only by their path.
+// A loaded model file: ONNX models and Caffe2 nets as ONNX's structs; text forms only by their path.
 struct ModelFile {
   std::string path;
   std::optional<onnx::Model> onnx;
 };
-Result<ModelFile> openModel(const std::string& path);
+Result<ModelFile> openModel(const ModelOptions& options);
 Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options);
 
 // The table of passes with their times, for --timing.

@@ -108,7 +108,7 @@ Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
   if (!compile.ok()) return failed(compile);
   auto backend = backendOptions(request);
   if (!backend.ok()) return failed(backend);
-  auto file = openModel(request.model.model);
+  auto file = openModel(request.model);
   if (!file.ok()) return failed(file);
   AGLOW_CHECK(file->onnx.has_value(), "a text form has no session");
   auto inputs = inputsOf(request, file->onnx->graph);
@@ -143,7 +143,7 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   if (!options.ok()) return failed(options);
   auto backend = backendOptions(request);
   if (!backend.ok()) return failed(backend);
-  auto file = openModel(request.model.model);
+  auto file = openModel(request.model);
   if (!file.ok()) return failed(file);
   std::map<std::string, ModelValue> all;
   if (file->onnx) {

@@ -84,7 +84,7 @@ private:
                      .where = {},
                      .hint = "--against DIR, --against onnxruntime, or two backends: --backend cpu,interpreter"};
     }
-    AGLOW_TRY(ModelFile file, openModel(path()));
+    AGLOW_TRY(ModelFile file, openModel(options_.session.model));
     model_ = *std::move(file.onnx);
     AGLOW_TRY(given_, readInputs(model_.graph, options_.session.inputs, "--input"));
     for (const std::string& backend : backends) {

@@ -10,6 +10,7 @@
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/text.h"
+#include "import/model_file.h"
 
 namespace aglow {
 
@@ -129,7 +130,7 @@ Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions
     compilation.program = *std::move(program);
     return finish(std::move(compilation), options);
   }
-  auto model = onnx::readModel(path);
+  auto model = readModelFile(path);
   if (!model.ok()) return model.error();
   Diagnosed<Compilation> compiled = compileModel(*model, options);
   if (!compiled.ok()) return Diagnostics(compiled.diagnostics()).at(path);

@@ -123,7 +123,8 @@ Diagnostics Session::check(const Inputs& inputs) const {
       missing.add({.code = Code::MissingBinding,
                    .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
                    .where = {},
-                   .hint = fmt::format("--input '{}=FILE.npy'", info.name)});
+                   .hint = fmt::format("--input '{}=FILE.npy'{}{}", info.name, info.hint.empty() ? "" : "; ",
+                                       info.hint)});
   // Sizes are open because of missing inputs; nothing is gained by telling that too.
   const onnx::InputTypes resolved = onnx::resolveInputs(graph, options);
   Diagnostics faults;

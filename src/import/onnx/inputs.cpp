@@ -133,6 +133,7 @@ private:
     const Type& type = given.tensors.front().type();
     const std::optional<ElemKind> kind = kindOf(info);
     if (!kind) return;
+    if (info.type.open) return settle(info, type.kind(), type.shape().dims(), "the value given for input");
     if (*kind != type.kind()) {
       report({.code = Code::BadBinding,
               .message = fmt::format("input '{}' is of kind {}; expected {}", info.name, elemName(type.kind()),
@@ -157,8 +158,8 @@ private:
               .message =
                   fmt::format("input '{}' has shape {}; expected {}", info.name, shape->text(), describe(declared))});
     };
-    if (declared.hasShape && declared.dims.size() != dims.size()) return mismatch();
-    for (size_t i = 0; i < declared.dims.size(); ++i) {
+    if (!declared.open && declared.hasShape && declared.dims.size() != dims.size()) return mismatch();
+    for (size_t i = 0; !declared.open && i < declared.dims.size(); ++i) {
       const Dim& dim = declared.dims[i];
       if (dim.kind == Dim::Kind::Value && dim.value != dims[i]) return mismatch();
       if (dim.kind == Dim::Kind::Symbol)
@@ -176,7 +177,8 @@ private:
       report({.code = Code::NeedShape,
               .message = fmt::format("input '{}' is declared as {}: {}", info.name, describe(declared), what),
               .where = {},
-              .hint = fmt::format("give sizes with --shape '{}=1x...' or --dim NAME=N", info.name)});
+              .hint = fmt::format("give sizes with --shape '{}=1x...' or --dim NAME=N{}{}", info.name,
+                                  info.hint.empty() ? "" : "; ", info.hint)});
     };
     if (!declared.hasShape) return open("its rank is not known");
     std::vector<int64_t> dims;

@@ -58,12 +58,14 @@ struct TypeProto {
   bool hasShape = false;
   int32_t elemType = 0;             // of tensors; of maps the key's
   std::vector<Dim> dims;            // of tensors
+  bool open = false;                // of inputs: kind and shape are what to take when nobody gives others
   std::shared_ptr<TypeProto> elem;  // of sequences, optionals and maps; never null there
 };
 
 struct ValueInfo {
   std::string name;
   TypeProto type;
+  std::string hint = {};  // of an input that lacks its shape: where else it may come from
 };
 
 struct Graph;
@@ -145,6 +147,7 @@ struct Function {
 };
 
 struct Model {
+  std::string format = "ONNX";  // of the file that these structs were read from
   int64_t irVersion = 0;
   std::string producer;
   std::string producerVersion;

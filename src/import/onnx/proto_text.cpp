@@ -35,6 +35,8 @@ std::string describeTensor(const TypeProto& type) {
 std::string describeElem(int32_t dataType) {
   if (const auto kind = elemKindByOnnx(dataType)) return std::string(elemName(*kind));
   switch (dataType) {
+    case 0:
+      return "?";
     case 8:
       return "string";
     case 14:

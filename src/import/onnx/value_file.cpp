@@ -60,6 +60,17 @@ Result<ElemKind> elementKindOf(const TypeProto& type) {
 
 Result<ModelValue> readNpyValue(const std::string& file, const TypeProto& type) {
   if (file == "@none") return ModelValue::absent();
+  if (type.open) {
+    // The file's own kind counts.
+    AGLOW_TRY(const NpyHeader header, readNpyHeader(file));
+    const std::optional<ElemKind> kind = elemKindByNpy(header.descr);
+    if (!kind)
+      return Error{.code = Code::UnsupportedFeature,
+                   .message = fmt::format("elements of numpy's type '{}' are not supported", header.descr),
+                   .where = file};
+    AGLOW_TRY(Tensor tensor, readNpy(file, *kind));
+    return ModelValue::of(std::move(tensor));
+  }
   ModelValue value;
   value.isSequence = isSequence(type);
   if (!value.isSequence) {

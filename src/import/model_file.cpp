@@ -1,0 +1,50 @@
+#include "import/model_file.h"
+
+#include <optional>
+
+#include "import/caffe2/convert.h"
+
+namespace aglow {
+
+namespace {
+
+// A Caffe2 net with the net that gives its weights, which may be empty.
+Result<onnx::Model> parseNets(const SharedBytes& file, const SharedBytes* init) {
+  AGLOW_TRY(caffe2::Net predict, caffe2::parseNet(file.bytes));
+  std::optional<caffe2::Net> weights;
+  if (init != nullptr) {
+    auto parsed = caffe2::parseNet(init->bytes);
+    if (!parsed.ok()) return std::move(parsed).error().at("init net");
+    weights = *std::move(parsed);
+  }
+  return caffe2::toModel(std::move(predict), std::move(weights));
+}
+
+}  // namespace
+
+Result<onnx::Model> parseModelFile(const SharedBytes& file, const std::string& folder, const SharedBytes* init) {
+  if (caffe2::looksLikeNet(file.bytes)) return parseNets(file, init);
+  if (init != nullptr) {
+    AGLOW_TRY(const onnx::Model model, onnx::parseModel(file.bytes, file.owner, folder));
+    return Error{.code = Code::Usage,
+                 .message = "an init net belongs to a Caffe2 net, but this is an ONNX model",
+                 .where = {},
+                 .hint = "leave --init out"};
+  }
+  return onnx::parseModel(file.bytes, file.owner, folder);
+}
+
+Result<onnx::Model> readModelFile(const std::string& path, const std::string& initPath) {
+  const size_t slash = path.rfind('/');
+  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  SharedBytes init;
+  if (!initPath.empty()) {
+    AGLOW_TRY(init, mapFile(initPath));
+  }
+  auto model = parseModelFile(file, slash == std::string::npos ? "." : path.substr(0, slash + 1),
+                              initPath.empty() ? nullptr : &init);
+  if (!model.ok()) return std::move(model).error().at(path);
+  return model;
+}
+
+}  // namespace aglow
