@@ -9,6 +9,7 @@
 #include "graph/dot.h"
 #include "import/onnx/op_import.h"
 #include "memory/place.h"
+#include "support/quote.h"
 
 namespace aglow::cli {
 
@@ -68,10 +69,15 @@ private:
 };
 
 std::string summaryText(const std::string& path, const onnx::Model& model, const Survey& survey) {
-  std::string out = fmt::format("{}\n  ONNX IR {}, by {} {}\n  opsets:", path, model.irVersion,
-                                model.producer.empty() ? "an unnamed producer" : model.producer, model.producerVersion);
-  for (const auto& [domain, version] : model.opsets)
-    out += fmt::format(" {} {}", domain.empty() ? "ai.onnx" : domain, version);
+  std::string out = path + "\n  ";
+  if (model.format == "ONNX") {
+    out += fmt::format("ONNX IR {}, by {} {}\n  opsets:", model.irVersion,
+                       model.producer.empty() ? "an unnamed producer" : model.producer, model.producerVersion);
+    for (const auto& [domain, version] : model.opsets)
+      out += fmt::format(" {} {}", domain.empty() ? "ai.onnx" : domain, version);
+  } else {
+    out += fmt::format("{} net {}", model.format, quoted(model.graph.name));
+  }
   out += fmt::format("\n  {} nodes, {} parameters\n\ninputs:\n", survey.nodes, survey.parameters);
   for (const onnx::ValueInfo& info : model.graph.inputs)
     out += fmt::format("  {} : {}\n", info.name, onnx::describe(info.type));
@@ -91,7 +97,8 @@ std::string supportText(const Survey& survey) {
 }
 
 nlohmann::json summaryJson(const onnx::Model& model, const Survey& survey) {
-  nlohmann::json json = {{"ir_version", model.irVersion},
+  nlohmann::json json = {{"format", model.format},
+                         {"ir_version", model.irVersion},
                          {"producer", model.producer},
                          {"nodes", survey.nodes},
                          {"parameters", survey.parameters}};

@@ -329,6 +329,16 @@ Result<NpyHeader> readNpyHeader(const std::string& path) {
   return NpyHeader{std::move(layout.descr), std::move(layout.shape)};
 }
 
+std::optional<ElemKind> elemKindByNpy(std::string_view descr) {
+  // Those that numpy has itself; the types of others' raw bits are among them.
+  constexpr ElemKind kKinds[] = {ElemKind::Float32, ElemKind::Float64, ElemKind::Float16, ElemKind::Int8,
+                                 ElemKind::Int16,   ElemKind::Int32,   ElemKind::Int64,   ElemKind::UInt8,
+                                 ElemKind::UInt16,  ElemKind::UInt32,  ElemKind::UInt64,  ElemKind::Bool};
+  for (const ElemKind kind : kKinds)
+    if (withoutOrder(elemInfo(kind).npy) == withoutOrder(descr)) return kind;
+  return std::nullopt;
+}
+
 Result<Tensor> readNpy(const std::string& path, ElemKind expected) {
   AGLOW_TRY(const SharedBytes file, mapFile(path));
   return at(readTensor(file, expected), path);

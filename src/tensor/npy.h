@@ -1,7 +1,9 @@
 // numpy's .npy files. Kinds that numpy lacks travel as raw bits (see ElemInfo::npy), so the reader is told the kind.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "tensor/string_tensor.h"
 #include "tensor/tensor.h"
@@ -20,6 +22,8 @@ Result<NpyHeader> readNpyHeader(const std::string& path);
 Result<Tensor> readNpy(const std::string& path, ElemKind expected);
 // A file of strings, numpy's 'S' (bytes) or 'U' (which becomes UTF-8); zeros at their ends are lost.
 Result<StringTensor> readNpyStrings(const std::string& path);
+// The kind that numpy's type ("<f4") stands for when nobody says otherwise; none for types that no kind has.
+std::optional<ElemKind> elemKindByNpy(std::string_view descr);
 // Version 1.0, C order; written to a temporary name, then renamed.
 Status writeNpy(const std::string& path, const Tensor& tensor);
 Status writeNpy(const std::string& path, const StringTensor& tensor);  // as 'S'

@@ -121,6 +121,18 @@ void tell(onnx::ValueInfo& info, const onnx::TensorProto& t) {
   for (const int64_t dim : t.dims) info.type.dims.push_back({onnx::Dim::Kind::Value, dim, {}});
 }
 
+void keepNames(Node& op) {
+  const auto keep = [&](const char* name, const std::vector<std::string>& blobs) {
+    Attribute& a = op.attributes.emplace_back();
+    a.name = name;
+    a.type = AttributeType::Strings;
+    a.strings = blobs;
+  };
+  if (op.opType != "RecurrentNetwork") return;
+  keep(kOperandNames, op.inputs);
+  keep(kResultNames, op.outputs);
+}
+
 class Conversion {
 public:
   Conversion(Net& predict, Net* init) : predict_(predict), init_(init), renaming_(operators()) {}
@@ -161,8 +173,7 @@ private:
         tell(info, *it->second);
       else
         info.type.hasShape = !used;  // what nobody reads may be anything; a scalar is the least
-      if (init_ == nullptr)
-        info.hint = "values of weights lie in the net's init file: --init init_net.pb";
+      if (init_ == nullptr) info.hint = "values of weights lie in the net's init file: --init init_net.pb";
       model_.graph.inputs.push_back(std::move(info));
       renaming_.claim(blob);
     };
@@ -174,6 +185,7 @@ private:
   }
 
   Status addOperator(Node& op) {
+    keepNames(op);
     renaming_.read(op);
     renaming_.write(op);
     const auto place = [&](Error error) {
@@ -230,11 +242,11 @@ struct Given {
   ElemKind kind;
 };
 constexpr Given kGiven[] = {
-    {"GivenTensorFill", ElemKind::Float32},       {"GivenTensorDoubleFill", ElemKind::Float64},
-    {"GivenTensorFp16Fill", ElemKind::Float16},   {"GivenTensorIntFill", ElemKind::Int32},
-    {"GivenTensorInt64Fill", ElemKind::Int64},    {"GivenTensorInt16Fill", ElemKind::Int16},
-    {"GivenTensorBoolFill", ElemKind::Bool},      {"GivenTensorByteStringToUInt8Fill", ElemKind::UInt8},
-    {"Int8GivenTensorFill", ElemKind::UInt8},     {"Int8GivenIntTensorFill", ElemKind::Int32},
+    {"GivenTensorFill", ElemKind::Float32},     {"GivenTensorDoubleFill", ElemKind::Float64},
+    {"GivenTensorFp16Fill", ElemKind::Float16}, {"GivenTensorIntFill", ElemKind::Int32},
+    {"GivenTensorInt64Fill", ElemKind::Int64},  {"GivenTensorInt16Fill", ElemKind::Int16},
+    {"GivenTensorBoolFill", ElemKind::Bool},    {"GivenTensorByteStringToUInt8Fill", ElemKind::UInt8},
+    {"Int8GivenTensorFill", ElemKind::UInt8},   {"Int8GivenIntTensorFill", ElemKind::Int32},
 };
 
 // A tensor over values that it takes over.

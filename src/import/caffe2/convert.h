@@ -14,6 +14,10 @@ namespace aglow::caffe2 {
 // they are written; the file tells neither their element kind nor their shape.
 Result<onnx::Model> toModel(Net predict, std::optional<Net> init);
 
+// An operator with a net in an argument names blobs there, so it keeps the blobs' own names in these arguments.
+inline constexpr const char* kOperandNames = "operand_names";
+inline constexpr const char* kResultNames = "result_names";
+
 // A net within an argument. Its inputs are the blobs it reads before it writes them.
 onnx::Graph nestedGraph(Net net);
 

@@ -39,21 +39,15 @@ struct Message {
 enum MessageIndex : int { kNetDef, kOperatorDef, kArgument, kTensorProto };
 
 constexpr Field kNetFields[] = {
-    {"name", 1, Form::Bytes},
-    {"op", 2, Form::Message, kOperatorDef},
-    {"type", 3, Form::Bytes},
-    {"num_workers", 4, Form::Int},
-    {"device_option", 5, Form::Skipped},
-    {"arg", 6, Form::Message, kArgument},
-    {"external_input", 7, Form::Bytes},
-    {"external_output", 8, Form::Bytes},
-    {"partition_info", 9, Form::Skipped},
+    {"name", 1, Form::Bytes},           {"op", 2, Form::Message, kOperatorDef}, {"type", 3, Form::Bytes},
+    {"num_workers", 4, Form::Int},      {"device_option", 5, Form::Skipped},    {"arg", 6, Form::Message, kArgument},
+    {"external_input", 7, Form::Bytes}, {"external_output", 8, Form::Bytes},    {"partition_info", 9, Form::Skipped},
 };
 constexpr Field kOperatorFields[] = {
-    {"input", 1, Form::Bytes},          {"output", 2, Form::Bytes},           {"name", 3, Form::Bytes},
-    {"type", 4, Form::Bytes},           {"arg", 5, Form::Message, kArgument}, {"device_option", 6, Form::Skipped},
-    {"engine", 7, Form::Bytes},         {"control_input", 8, Form::Bytes},    {"is_gradient_op", 9, Form::Int},
-    {"debug_info", 10, Form::Bytes},    {"domain", 11, Form::Bytes},          {"op_version", 12, Form::Bytes},
+    {"input", 1, Form::Bytes},       {"output", 2, Form::Bytes},           {"name", 3, Form::Bytes},
+    {"type", 4, Form::Bytes},        {"arg", 5, Form::Message, kArgument}, {"device_option", 6, Form::Skipped},
+    {"engine", 7, Form::Bytes},      {"control_input", 8, Form::Bytes},    {"is_gradient_op", 9, Form::Int},
+    {"debug_info", 10, Form::Bytes}, {"domain", 11, Form::Bytes},          {"op_version", 12, Form::Bytes},
 };
 constexpr Field kArgumentFields[] = {
     {"name", 1, Form::Bytes},
@@ -83,8 +77,10 @@ constexpr Field kTensorFields[] = {
     {"segment", 11, Form::Skipped},
     {"raw_data", 13, Form::Skipped},
 };
-constexpr Message kMessages[] = {
-    {"NetDef", kNetFields}, {"OperatorDef", kOperatorFields}, {"Argument", kArgumentFields}, {"TensorProto", kTensorFields}};
+constexpr Message kMessages[] = {{"NetDef", kNetFields},
+                                 {"OperatorDef", kOperatorFields},
+                                 {"Argument", kArgumentFields},
+                                 {"TensorProto", kTensorFields}};
 
 // Numbers that the text may give by name.
 struct Named {
@@ -92,9 +88,9 @@ struct Named {
   int64_t value;
 };
 constexpr Named kNamed[] = {
-    {"true", 1},  {"false", 0}, {"True", 1}, {"False", 0},  {"UNDEFINED", 0}, {"FLOAT", 1},    {"INT32", 2},
-    {"BYTE", 3},  {"STRING", 4}, {"BOOL", 5}, {"UINT8", 6}, {"INT8", 7},      {"UINT16", 8},   {"INT16", 9},
-    {"INT64", 10}, {"FLOAT16", 12}, {"DOUBLE", 13},
+    {"true", 1},   {"false", 0}, {"True", 1},   {"False", 0},    {"UNDEFINED", 0}, {"FLOAT", 1},
+    {"INT32", 2},  {"BYTE", 3},  {"STRING", 4}, {"BOOL", 5},     {"UINT8", 6},     {"INT8", 7},
+    {"UINT16", 8}, {"INT16", 9}, {"INT64", 10}, {"FLOAT16", 12}, {"DOUBLE", 13},
 };
 
 void putVarint(std::string& out, uint64_t value) {

@@ -17,6 +17,12 @@ struct Imported {
   Kind kind = Kind::Tensor;
   Value tensor;
   std::vector<Imported> items;
+  // Of integers that stand for real numbers, as operators of Caffe2 pass them on: (integer - zero) * scale.
+  struct Scale {
+    float scale = 1;
+    int32_t zero = 0;
+  };
+  std::optional<Scale> scale = {};
 
   static Imported of(Value v) { return {.kind = Kind::Tensor, .tensor = v}; }
   static Imported sequence(std::vector<Imported> items) { return {.kind = Kind::Sequence, .items = std::move(items)}; }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "import/caffe2/op_tables.h"
 #include "import/onnx/op_import.h"
 #include "import/onnx/op_tables.h"
 #include "import/onnx/own_domain.h"
@@ -82,7 +83,10 @@ constexpr TableFunction* kTables[] = {
 #define AGLOW_ENTRY(rows) rows,
     AGLOW_OP_TABLES(AGLOW_ENTRY)
 #undef AGLOW_ENTRY
-        nullptr,
+#define AGLOW_ENTRY(rows) caffe2::rows,
+        AGLOW_CAFFE2_TABLES(AGLOW_ENTRY)
+#undef AGLOW_ENTRY
+            nullptr,
 };
 
 const std::unordered_multimap<std::string_view, const OpRow*>& rowsByName() {
