@@ -76,7 +76,7 @@ std::string summaryText(const std::string& path, const onnx::Model& model, const
     for (const auto& [domain, version] : model.opsets)
       out += fmt::format(" {} {}", domain.empty() ? "ai.onnx" : domain, version);
   } else {
-    out += fmt::format("{} net {}", model.format, quoted(model.graph.name));
+    out += fmt::format("{} net {}", model.format, aglow::quoted(model.graph.name));
   }
   out += fmt::format("\n  {} nodes, {} parameters\n\ninputs:\n", survey.nodes, survey.parameters);
   for (const onnx::ValueInfo& info : model.graph.inputs)

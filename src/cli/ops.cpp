@@ -65,13 +65,27 @@ size_t countOf(OpKind kind) {
   return count;
 }
 
+// The operators that can be imported: of ONNX, by domain and name, and of Caffe2, by name.
+struct Imported {
+  std::vector<std::string> onnx, caffe2;
+
+  Imported() {
+    constexpr std::string_view kCaffe2 = "caffe2::";
+    for (std::string& name : onnx::supportedOperators())
+      if (name.starts_with(kCaffe2))
+        caffe2.push_back(name.substr(kCaffe2.size()));
+      else
+        onnx.push_back(std::move(name));
+  }
+};
+
 std::string coreText() {
   const std::vector<std::string> core = coreInstructions();
-  const std::vector<std::string> onnx = onnx::supportedOperators();
+  const auto [onnx, caffe2] = Imported();
   std::string out = fmt::format(
-      "{} core instructions carry {} ONNX operators.\n\nA backend implements:\n  {} (one loop; {} operators are "
-      "formulas over {} scalar primitives)\n",
-      core.size(), onnx.size(), kElementwise, countOf(OpKind::Elementwise), kScalars - 3);
+      "{} core instructions carry {} ONNX operators and {} of Caffe2.\n\nA backend implements:\n  {} (one loop; {} "
+      "operators are formulas over {} scalar primitives)\n",
+      core.size(), onnx.size(), caffe2.size(), kElementwise, countOf(OpKind::Elementwise), kScalars - 3);
   const auto list = [&](OpKind kind) {
     for (const OpDef* op : allOps())
       if (op->kind == kind) out += fmt::format("  {}({})\n", op->name, operands(*op));
@@ -81,7 +95,8 @@ std::string coreText() {
   for (const std::string_view name : kMemoryInstructions) out += fmt::format("  {}\n", name);
   out += "\nOnly a backend that asks for blocked channels also gets:\n";
   list(OpKind::Target);
-  out += fmt::format("\nONNX operators:\n  {}\n", fmt::join(onnx, " "));
+  out += fmt::format("\nONNX operators:\n  {}\n\nCaffe2 operators:\n  {}\n", fmt::join(onnx, " "),
+                     fmt::join(caffe2, " "));
   return out;
 }
 
@@ -95,15 +110,17 @@ nlohmann::json describe(const OpDef& op) {
 
 std::string asJson(bool coreOnly) {
   const std::vector<std::string> core = coreInstructions();
-  const std::vector<std::string> onnx = onnx::supportedOperators();
+  const auto [onnx, caffe2] = Imported();
   nlohmann::json json = {{"core", core.size()},
                          {"onnx", onnx.size()},
+                         {"caffe2", caffe2.size()},
                          {"scalars", kScalars - 3},
                          {"elementwise", countOf(OpKind::Elementwise)},
                          {"composite", countOf(OpKind::Composite)},
                          {"core_instructions", core},
                          {"target_instructions", names(OpKind::Target)},
-                         {"onnx_operators", onnx}};
+                         {"onnx_operators", onnx},
+                         {"caffe2_operators", caffe2}};
   if (!coreOnly)
     for (const OpDef* op : allOps()) json["operators"].push_back(describe(*op));
   return json.dump(2) + "\n";

@@ -7,6 +7,7 @@
 
 #include "compile/text_files.h"
 #include "graph/text.h"
+#include "import/model_file.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
 #include "import/onnx/tensor_data.h"
@@ -52,7 +53,7 @@ Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path) {
     for (const Port& port : compiled->interface.outputs) model->outputs_.push_back(specOf(port));
     return model;
   }
-  auto file = onnx::readModel(path);
+  auto file = readModelFile(path);
   if (!file.ok()) return file.error();
   model->model_ = *std::move(file);
   model->describe(model->model_->graph);

@@ -1,4 +1,5 @@
 """The documentation says what the program does: examples are run, tables are compared, links lead somewhere."""
+import json
 import re
 import runpy
 import shlex
@@ -84,6 +85,13 @@ def test_operators(program):
         pytest.skip(f"{generated} does not exist: the program under test lies outside of its build folder")
     assert text_of("docs/ops.md") == generated.read_text(encoding="utf-8"), \
         "the records have changed: cp build/generated/ops.md docs/ops.md"
+
+
+def test_caffe2_operators(aglow):
+    names = json.loads(aglow("ops", "--json").out)["caffe2_operators"]
+    lists = "\n".join(line for line in text_of("docs/caffe2.md").splitlines() if line.startswith("| "))
+    shown = set(re.findall(r"`(\w+)`", lists))
+    assert shown == set(names), f"docs/caffe2.md lacks {set(names) - shown} and has too much: {shown - set(names)}"
 
 
 def test_options(aglow):

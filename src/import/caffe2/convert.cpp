@@ -169,13 +169,11 @@ private:
     const auto add = [&](const std::string& blob, bool used) {
       if (!added.insert(blob).second) return;
       onnx::ValueInfo info = openValue(blob, kinds.of(blob));
-      if (const auto it = told.find(blob); it != told.end())
-        tell(info, *it->second);
-      else
-        info.type.hasShape = !used;  // what nobody reads may be anything; a scalar is the least
+      if (const auto it = told.find(blob); it != told.end()) tell(info, *it->second);
       if (init_ == nullptr) info.hint = "values of weights lie in the net's init file: --init init_net.pb";
       model_.graph.inputs.push_back(std::move(info));
       renaming_.claim(blob);
+      if (!used) addInitializer(blob, Tensor::scalar(ElemKind::Float32, 0));  // whatever is given, nobody reads it
     };
     // First as the net lists them, then those it forgets.
     for (const std::string& blob : predict_.inputs)
@@ -199,19 +197,25 @@ private:
       model_.graph.nodes.push_back(std::move(op));
       return {};
     }
-    onnx::TensorProto& proto = model_.graph.initializers.emplace_back();
-    proto.name = op.outputs.front();
-    proto.dataType = elemInfo(*kind).onnx;
     Attribute values;
+    std::vector<int64_t> dims;
     for (Attribute& a : op.attributes) {
       if (a.name == "values") values = std::move(a);
-      if (a.name == "shape" && a.type == AttributeType::Ints) proto.dims = a.ints;
+      if (a.name == "shape" && a.type == AttributeType::Ints) dims = std::move(a.ints);
     }
     auto tensor = givenValues(std::move(values), *kind);
     if (!tensor.ok()) return place(std::move(tensor).error());
-    proto.raw = {tensor->data(), static_cast<size_t>(tensor->bytes())};
-    storage_->push_back(*std::move(tensor));
+    addInitializer(op.outputs.front(), *std::move(tensor)).dims = std::move(dims);
     return {};
+  }
+
+  onnx::TensorProto& addInitializer(const std::string& name, Tensor tensor) {
+    onnx::TensorProto& proto = model_.graph.initializers.emplace_back();
+    proto.name = name;
+    proto.dataType = elemInfo(tensor.type().kind()).onnx;
+    proto.raw = {tensor.data(), static_cast<size_t>(tensor.bytes())};
+    storage_->push_back(std::move(tensor));
+    return proto;
   }
 
   // As the net lists them; else what no operator reads.

@@ -99,7 +99,7 @@ void modulo(OpImport& c) {
   c.out(flag(c, "sign_follow_divisor") ? c.b.mod(x, by) : c.b.rem(x, by));
 }
 
-// For one condition a row, or one an element.
+// For one condition a row.
 void conditional(OpImport& c) {
   Value condition = c.in(0);
   const Value a = c.in(1);
@@ -109,6 +109,12 @@ void conditional(OpImport& c) {
     condition = c.b.reshaped(condition, std::move(dims));
   }
   c.out(c.b.where(condition, a, c.in(2)));
+}
+
+// For one condition an element, unless the node says otherwise.
+void where(OpImport& c) {
+  if (flag(c, "broadcast_on_rows")) return conditional(c);
+  c.out(c.b.where(c.in(0), c.in(1), c.in(2)));
 }
 
 void cast(OpImport& c) { c.out(c.b.casted(c.in(0), kindArg(c, "to"))); }
@@ -179,7 +185,7 @@ std::span<const OpRow> elementwiseRows() {
       row("Mean", mean),
       row("WeightedSum", weightedSum),
       row("Mod", modulo),
-      row("Where", conditional),
+      row("Where", where),
       row("Conditional", conditional),
       row("Cast", cast),
       row("FloatToHalf", toHalf),

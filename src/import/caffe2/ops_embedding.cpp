@@ -99,6 +99,10 @@ void lookup(OpImport& c) {
     Value weights = c.in(1);
     checkVector(weights, "weights");
     if (W == Weights::PerPlace) weights = b.gather(weights, segments.places());
+    if (weights.dim(0) < picked.dim(0))
+      fail(Code::BadNode,
+           fmt::format("expected a weight for each of {} indices, got {}", picked.dim(0), weights.type().text()));
+    weights = sliced(b, weights, 0, 0, picked.dim(0));  // there may be more than are used
     rows = b.mul(rows, perRow(b, b.casted(weights, rows.kind()), rows));
   }
   c.out(C == Combine::Mean ? segments.mean(rows) : segments.combined(rows, C == Combine::Max ? "max" : "add"));

@@ -28,7 +28,7 @@ void pRelu(OpImport& c) {
   const Value x = c.in(0), slope = c.in(1);
   if (slope.type().elements() == 1) return c.out(c.b.pRelu(x, c.b.reshaped(slope, {})));
   const int axis = channelsLast(c) ? x.rank() - 1 : 1;
-  if (x.rank() < 2 || slope.shape() != Shape{x.dim(axis)})
+  if (x.rank() < 2 || slope.type().elements() != x.dim(axis))
     fail(Code::BadNode,
          fmt::format("expected one slope for each channel of {}, got {}", x.type().text(), slope.type().text()));
   c.out(c.b.pRelu(x, onnx::alongAxis(c.b, slope, axis, x.rank())));

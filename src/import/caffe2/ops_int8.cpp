@@ -2,6 +2,7 @@
 // are exact integers; every result is rounded once, halves away from zero.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "import/caffe2/convert.h"
@@ -217,8 +218,9 @@ void softmax(OpImport& c) {
 
 void concat(OpImport& c) {
   const Scale to = c.hasAttr("Y_scale") ? resultScale(c) : scaleOf(c, 0);
-  const int64_t rank = c.in(0).rank();
-  const int64_t axis = c.axis(c.hasAttr("axis") ? intArg(c, "axis") : channelsLast(c) ? 3 : 1, rank);
+  // Without a word on the order of axes, the first one.
+  const int64_t usual = !c.hasAttr("order") ? 0 : channelsLast(c) ? 3 : 1;
+  const int64_t axis = c.axis(intArg(c, "axis", usual), c.in(0).rank());
   std::vector<Value> parts;
   std::vector<int64_t> extents;
   for (int i = 0; i < c.inputs(); ++i) {

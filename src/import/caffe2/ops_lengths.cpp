@@ -173,6 +173,61 @@ void lengthsTopK(OpImport& c) {
   c.out(1, b.casted(b.where(there, place, b.scalar(ElemKind::Int64, -1)), ElemKind::Int32));
 }
 
+// Rows of a batch of sequences [step, batch, ...] in reverse, each as far as its length goes.
+void reversePackedSegs(OpImport& c) {
+  Builder& b = c.b;
+  const Value x = c.in(0), lengths = indices(c, 1);
+  if (x.rank() < 2 || lengths.type().elements() != x.dim(1))
+    fail(Code::BadNode, fmt::format("expected [step, batch, ...] and a length for each of the batch, got {} and {}",
+                                    x.type().text(), lengths.type().text()));
+  const Value place = iota(b, x.dim(0), 0, 2), length = b.reshaped(lengths, {1, x.dim(1)});
+  const Value mirrored = b.sub(b.sub(length, b.scalar(ElemKind::Int64, 1)), place);
+  const Value source = b.where(b.less(place, length), mirrored, place);
+  // Rows of steps and batch as one axis, so that one index names both.
+  const Value flat =
+      b.add(b.mul(source, b.scalar(ElemKind::Int64, static_cast<double>(x.dim(1)))), iota(b, x.dim(1), 1, 2));
+  std::vector<int64_t> rows(x.shape().dims().begin() + 1, x.shape().dims().end());
+  rows.front() *= x.dim(0);
+  c.out(b.gather(b.reshaped(x, rows), flat));
+}
+
+// Segments as rows of equal length [segment, place, ...], filled up behind their ends.
+void packSegments(OpImport& c) {
+  Builder& b = c.b;
+  const Value lengths = indices(c, 0), data = rowsOf(c, 1);
+  const Segments segments(b, lengths, data.dim(0));
+  int64_t longest = intArg(c, "max_length", -1);
+  if (longest < 0) {
+    longest = 0;
+    for (const int64_t length : c.constantInts(0)) longest = std::max(longest, length);
+  }
+  const int64_t cells = shapeOf({segments.count(), longest}).elements();
+  std::vector<int64_t> dims = data.shape().dims(), shape = dims;
+  dims.front() = cells + 1;
+  shape.front() = longest;
+  shape.insert(shape.begin(), segments.count());
+  const auto number = [&](int64_t value) { return b.scalar(ElemKind::Int64, static_cast<double>(value)); };
+  const Value place = segments.places(), none = number(cells);
+  // What is longer than the rows, or of no segment, goes to a cell of its own.
+  const Value fits = b.logicalAnd(b.less(place, number(longest)), b.less(segments.ids(), number(segments.count())));
+  const Value cell = b.where(fits, b.add(b.mul(segments.ids(), number(longest)), place), none);
+  const double padding = flag(c, "pad_minf") ? -std::numeric_limits<double>::infinity() : 0;
+  const Value start = b.splat({.value = padding, .elem = data.kind(), .shape = shapeOf(dims).dims()});
+  c.out(0, b.reshaped(sliced(b, b.scatter(start, cell, data), 0, 0, cells), shape));
+  if (c.wants(1)) c.out(1, b.less(iota(b, longest, 1, 2), b.reshaped(segments.lengths(), {segments.count(), 1})));
+}
+
+void unpackSegments(OpImport& c) {
+  Builder& b = c.b;
+  const Value x = c.in(1);
+  if (x.rank() < 2) fail(Code::BadNode, fmt::format("expected [segment, place, ...], got {}", x.type().text()));
+  const Segments segments(b, indices(c, 0), totalOf(c, 0));
+  std::vector<int64_t> rows(x.shape().dims().begin() + 1, x.shape().dims().end());
+  rows.front() *= x.dim(0);
+  const Value row = b.mul(segments.ids(), b.scalar(ElemKind::Int64, static_cast<double>(x.dim(1))));
+  c.out(b.gather(b.reshaped(x, rows), b.add(row, segments.places())));
+}
+
 }  // namespace
 
 std::span<const OpRow> lengthsRows() {
@@ -200,6 +255,9 @@ std::span<const OpRow> lengthsRows() {
       row("LengthsGather", lengthsGather),
       row("LengthsToShape", lengthsToShape),
       row("LengthsTopK", lengthsTopK),
+      row("ReversePackedSegs", reversePackedSegs),
+      row("PackSegments", packSegments),
+      row("UnpackSegments", unpackSegments),
       row("SegmentIdsToLengths", segmentIdsToLengths),
       row("SegmentIdsToRanges", segmentIdsToRanges),
   };

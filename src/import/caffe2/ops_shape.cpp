@@ -222,6 +222,33 @@ void tile(OpImport& c) {
   c.out(c.b.reshaped(c.b.expand(unsqueezed(c.b, x, axis), {.shape = shapeOf(wide).dims()}), dims));
 }
 
+// As often along each axis as a list says; missing axes of x are of extent 1.
+void numpyTile(OpImport& c) {
+  const Value x = c.in(0);
+  const std::vector<int64_t> repeats = c.constantInts(1);
+  std::vector<int64_t> dims = x.shape().dims(), split, wide, whole;
+  if (repeats.size() > dims.size()) dims.insert(dims.begin(), repeats.size() - dims.size(), 1);
+  if (repeats.size() != dims.size())
+    fail(Code::BadNode, fmt::format("expected {} numbers of repeats, got {}", dims.size(), listText(repeats)));
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto total = checkedMul(dims[i], repeats[i]);
+    if (repeats[i] < 0 || !total)
+      fail(Code::BadNode, fmt::format("expected repeats from 0 on, got {}", listText(repeats)));
+    split.insert(split.end(), {1, dims[i]});
+    wide.insert(wide.end(), {repeats[i], dims[i]});
+    whole.push_back(*total);
+  }
+  whole = shapeOf(whole).dims();
+  c.out(c.b.reshaped(c.b.expand(c.b.reshaped(x, split), {.shape = shapeOf(wide).dims()}), whole));
+}
+
+// To a shape that both x and what is asked for broadcast to.
+void expand(OpImport& c) {
+  const Value x = c.in(0);
+  const Shape wanted = shapeOf(c.has(1) ? c.constantInts(1) : intsArg(c, "shape"));
+  c.out(c.b.expand(x, {.shape = orFail(broadcastShapes(x.shape(), wanted)).dims()}));
+}
+
 }  // namespace
 
 std::span<const OpRow> shapeRows() {
@@ -248,6 +275,8 @@ std::span<const OpRow> shapeRows() {
       row("Shape", shape),
       row("Size", size),
       row("Tile", tile),
+      row("NumpyTile", numpyTile),
+      row("Expand", expand),
   };
   return rows;
 }
