@@ -8,6 +8,7 @@
 #include "aglow/aglow.h"
 #include "api/faults.h"
 #include "api/options.h"
+#include "import/model_file.h"
 #include "support/machine.h"
 
 using namespace aglow;
@@ -71,7 +72,7 @@ void add(aglow_results& results, std::string name, const Tensor& tensor) {
 aglow_status aglow_session_open(const char* path, const aglow_options* options, aglow_session** session) {
   if (path == nullptr || session == nullptr) return wrongUse("an argument is null");
   *session = nullptr;
-  return guarded([&] { return open(onnx::readModel(path), orDefault(options), path, session); });
+  return guarded([&] { return open(readModelFile(path), orDefault(options), path, session); });
 }
 
 aglow_status aglow_session_open_memory(const void* bytes, size_t size, const aglow_options* options,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/cli.h"
 #include "cli/model_options.h"
@@ -68,6 +69,16 @@ private:
   const onnx::Model& model_;
 };
 
+// The inputs that the file gives no value; all of them if it gives one to each.
+std::vector<onnx::ValueInfo> openInputs(const onnx::Graph& graph) {
+  std::set<std::string_view> given;
+  for (const onnx::TensorProto& tensor : graph.initializers) given.insert(tensor.name);
+  std::vector<onnx::ValueInfo> open;
+  for (const onnx::ValueInfo& info : graph.inputs)
+    if (!given.contains(info.name)) open.push_back(info);
+  return open.empty() ? graph.inputs : open;
+}
+
 std::string summaryText(const std::string& path, const onnx::Model& model, const Survey& survey) {
   std::string out = path + "\n  ";
   if (model.format == "ONNX") {
@@ -79,7 +90,7 @@ std::string summaryText(const std::string& path, const onnx::Model& model, const
     out += fmt::format("{} net {}", model.format, aglow::quoted(model.graph.name));
   }
   out += fmt::format("\n  {} nodes, {} parameters\n\ninputs:\n", survey.nodes, survey.parameters);
-  for (const onnx::ValueInfo& info : model.graph.inputs)
+  for (const onnx::ValueInfo& info : openInputs(model.graph))
     out += fmt::format("  {} : {}\n", info.name, onnx::describe(info.type));
   out += "outputs:\n";
   for (const onnx::ValueInfo& info : model.graph.outputs)
@@ -103,7 +114,7 @@ nlohmann::json summaryJson(const onnx::Model& model, const Survey& survey) {
                          {"nodes", survey.nodes},
                          {"parameters", survey.parameters}};
   for (const auto& [domain, version] : model.opsets) json["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
-  for (const onnx::ValueInfo& info : model.graph.inputs)
+  for (const onnx::ValueInfo& info : openInputs(model.graph))
     json["inputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});
   for (const onnx::ValueInfo& info : model.graph.outputs)
     json["outputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});

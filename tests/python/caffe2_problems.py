@@ -164,9 +164,20 @@ add("Softmax", [f32(2, 3, 4)], lambda x: softmax(x.reshape(2, 12), -1).reshape(x
 add("SpatialBN", [f32(2, 3, 4, 4), f32(3), f32(3), f32(3), f32(3, low=0.5)],
     lambda x, s, b, m, v: ((x - m[:, None, None]) / np.sqrt(v + 1e-3)[:, None, None] * s[:, None, None]
                            + b[:, None, None]), {"is_test": 1, "epsilon": 1e-3})
-add("LRN", [f32(1, 4, 2, 2)], lambda x: x / (2 + 0.3 / 3 * np.stack(
-    [sum(x[:, k] ** 2 for k in range(max(c - 1, 0), min(c + 2, 4))) for c in range(4)], 1)) ** 0.75,
-    {"size": 3, "alpha": 0.3, "beta": 0.75, "bias": 2.0})
+add("LRN", [f32(1, 4, 2, 2)], lambda x: (lambda scale: (x / scale ** 0.75, scale))(2 + 0.3 / 3 * np.stack(
+    [sum(x[:, k] ** 2 for k in range(max(c - 1, 0), min(c + 2, 4))) for c in range(4)], 1)),
+    {"size": 3, "alpha": 0.3, "beta": 0.75, "bias": 2.0}, outputs=2)
+
+
+def group_norm(x, scale, bias, groups):
+    rows = x.reshape(len(x), groups, -1)
+    mean, inverse = rows.mean(2), 1 / np.sqrt(rows.var(2) + 1e-5)
+    y = ((rows - mean[..., None]) * inverse[..., None]).reshape(x.shape)
+    return y * scale[:, None, None] + bias[:, None, None], mean, inverse
+
+
+add("InstanceNorm", [f32(2, 4, 3, 2), f32(4), f32(4)], lambda x, s, b: group_norm(x, s, b, 4), outputs=3)
+add("GroupNorm", [f32(2, 4, 3, 2), f32(4), f32(4)], lambda x, s, b: group_norm(x, s, b, 2), {"group": 2}, outputs=3)
 add("LayerNorm", [f32(2, 3, 4)], lambda x: (lambda m, d: ((x - m[..., None]) / d[..., None], m, d))(
     x.mean((1, 2)).reshape(2, 1), np.sqrt(x.var((1, 2)) + 1e-5).reshape(2, 1)), outputs=3)
 add("Normalize", [f32(2, 3)], lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)))

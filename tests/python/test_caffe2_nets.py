@@ -91,6 +91,15 @@ def test_inputs_that_the_net_does_not_list(run):
     np.testing.assert_array_equal(run(net, Net("init", []), {"a": a, "b": b})[0], a + b)
 
 
+def test_placeholders_and_unread_inputs(run):
+    """Init nets may hold a placeholder for the data, and nets may list blobs that nobody reads."""
+    init = Net("init", [Op("ConstantFill", [], ["data"], {"shape": [1]}), fill("w", np.float32([2]))])
+    net = Net("net", [Op("Mul", ["data", "w"], ["data"])], ["data", "w", "nobody"], ["data"])
+    x = f32(2, 3)
+    np.testing.assert_array_equal(run(net, init, {"data": x})[0], 2 * x)
+    np.testing.assert_array_equal(run(net, init, {"data": x, "nobody": x, "w": f32(1) * 0})[0], 0 * x)
+
+
 def test_init_nets_compute(run):
     init = Net("init", [Op("XavierFill", [], ["w"], {"shape": [4, 3]}), Op("ConstantFill", [], ["b"], {"shape": [4]}),
                         Op("Scale", ["w"], ["w"], {"scale": 0.0})])

@@ -88,7 +88,8 @@ TEST(Caffe2Net, IsToldFromOnnxByContent) {
   using namespace onnx_writer;
   const std::string onnxFile =
       onnx_writer::Model()
-          .graph(Graph("g").input("x", kFloat, {1}).node(Node("Relu", {"x"}, {"y"})).output("y", kFloat, {1}))
+          .graph(
+              Graph("g").input("x", kFloat, {1}).node(onnx_writer::Node("Relu", {"x"}, {"y"})).output("y", kFloat, {1}))
           .bytes();
   EXPECT_FALSE(looksLikeNet(bytesOf(onnxFile)));
   EXPECT_FALSE(looksLikeNet(bytesOf("ir_version: 3\ngraph { }")));

@@ -32,6 +32,7 @@ public:
   // Blobs that nobody writes before they are read keep their name: it is the one that users know.
   void read(Node& op) {
     for (std::string& blob : op.inputs) {
+      if (blob.empty()) continue;
       Blob& b = blobs_[blob];
       if (b.name.empty()) b.name = blob;
       blob = b.name;
@@ -40,9 +41,10 @@ public:
 
   void write(Node& op) {
     for (std::string& blob : op.outputs) {
+      if (blob.empty()) continue;
       Blob& b = blobs_[blob];
-      const bool free = !names_.contains(blob);
-      b.name = --b.writes == 0 && free ? blob : fresh(blob);
+      const bool last = --b.writes == 0 && !names_.contains(blob);
+      b.name = last || firsts_.erase(blob) > 0 ? blob : fresh(blob);
       names_.insert(b.name);
       blob = b.name;
     }
@@ -52,6 +54,9 @@ public:
     names_.insert(blob);
     blobs_[blob].name = blob;
   }
+
+  // The first write of the blob keeps its name, not the last.
+  void keepFirst(const std::string& blob) { firsts_.insert(blob); }
 
   // What the blob is called by now.
   const std::string& nameOf(const std::string& blob) const {
@@ -77,7 +82,7 @@ private:
 
   std::unordered_map<std::string, Blob> blobs_;
   std::unordered_map<std::string, size_t> numbers_;
-  std::set<std::string> names_;
+  std::set<std::string> names_, firsts_;
 };
 
 // Which blobs of a sequence of operators are read before they are written, in the order of their first use, and which
@@ -89,6 +94,7 @@ struct Uses {
   void add(const std::vector<Node>& ops) {
     for (const Node& op : ops) {
       for (const std::string& blob : op.inputs) {
+        if (blob.empty()) continue;
         read.insert(blob);
         if (!written.contains(blob) && isInput.insert(blob).second) inputs.push_back(blob);
       }
@@ -131,6 +137,26 @@ void keepNames(Node& op) {
   if (op.opType != "RecurrentNetwork") return;
   keep(kOperandNames, op.inputs);
   keep(kResultNames, op.outputs);
+}
+
+// What a small ConstantFill makes; larger ones are better left to the graph.
+std::optional<Tensor> constantOf(const Node& op) {
+  constexpr int64_t kMost = 4096;
+  if (op.opType != "ConstantFill") return std::nullopt;
+  std::vector<int64_t> dims;
+  double value = 0;
+  for (const Attribute& a : op.attributes) {
+    if (a.name == "shape" && a.type == AttributeType::Ints)
+      dims = a.ints;
+    else if (a.name == "value" && a.type == AttributeType::Float)
+      value = static_cast<double>(a.f);
+    else if (!(a.name == "dtype" && a.type == AttributeType::Int && a.i == 1))
+      return std::nullopt;
+  }
+  const Result<Shape> shape = Shape::create(std::move(dims));
+  if (!shape.ok() || shape->elements() > kMost) return std::nullopt;
+  return Tensor::fromDoubles(Type(ElemKind::Float32, *shape),
+                             std::vector<double>(static_cast<size_t>(shape->elements()), value));
 }
 
 class Conversion {
@@ -180,6 +206,25 @@ private:
       if (uses_.isInput.contains(blob) || (!uses_.written.contains(blob) && !uses_.read.contains(blob)))
         add(blob, uses_.isInput.contains(blob));
     for (const std::string& blob : uses_.inputs) add(blob, true);
+    // What the init net gives may be given by users instead: some init nets hold a placeholder for the data.
+    if (init_ == nullptr) return;
+    std::map<std::string, size_t> writes;
+    for (const Node& op : init_->ops)
+      for (const std::string& blob : op.outputs) ++writes[blob];
+    std::set<std::string> filled;
+    for (const Node& op : init_->ops)
+      if (isPlainFill(op) && writes[op.outputs.front()] == 1) filled.insert(op.outputs.front());
+    for (const std::string& blob : predict_.inputs)
+      if (filled.contains(blob) && added.insert(blob).second) {
+        model_.graph.inputs.push_back(openValue(blob, kinds.of(blob)));
+        renaming_.keepFirst(blob);
+      }
+  }
+
+  // Whether the operator becomes an initializer. Int8 fills carry a scale, which an initializer has no place for.
+  static bool isPlainFill(const Node& op) {
+    return op.inputs.empty() && op.outputs.size() == 1 && !op.opType.starts_with("Int8") &&
+           (givenKind(op).has_value() || constantOf(op).has_value());
   }
 
   Status addOperator(Node& op) {
@@ -191,12 +236,16 @@ private:
           fmt::format("operator {} ({})", quoted(op.outputs.empty() ? op.name : op.outputs.front()), op.opType));
     };
     if (op.opType.empty()) return place(Error{Code::BadNode, "the operator has no type"});
-    const std::optional<ElemKind> kind = givenKind(op);
-    // Int8 fills carry a scale, which an initializer has no place for.
-    if (!kind || !op.inputs.empty() || op.outputs.size() != 1 || op.opType.starts_with("Int8")) {
+    if (!isPlainFill(op)) {
       model_.graph.nodes.push_back(std::move(op));
       return {};
     }
+    if (std::optional<Tensor> constant = constantOf(op)) {
+      std::vector<int64_t> shape = constant->type().shape().dims();
+      addInitializer(op.outputs.front(), *std::move(constant)).dims = std::move(shape);
+      return {};
+    }
+    const std::optional<ElemKind> kind = givenKind(op);
     Attribute values;
     std::vector<int64_t> dims;
     for (Attribute& a : op.attributes) {

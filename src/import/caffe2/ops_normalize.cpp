@@ -27,14 +27,31 @@ void lrn(OpImport& c) {
                                         .beta = realArg(c, "beta"),
                                         .bias = realArg(c, "bias", 1)})));
   if (!c.wants(1)) return;
-  // The scale that Caffe2 keeps for its gradient is what the power is taken of.
-  fail(Code::UnsupportedFeature, "LRN's second output, for training, is not supported");
+  // What the power is taken of, which Caffe2 keeps for its gradient. The mean of a window over the channels.
+  const int64_t before = (size - 1) / 2;
+  const Value squares = c.b.reshaped(c.b.mul(x, x), {x.dim(0), 1, x.dim(1), product(x.shape(), 2, x.rank())});
+  const Value mean =
+      c.b.avgPool(squares, {.kernel = {size, 1}, .pads = {before, 0, size - 1 - before, 0}, .countIncludePad = true});
+  const Value sum = c.b.mul(c.b.reshaped(mean, x.shape().dims()), c.b.scalarLike(x, realArg(c, "alpha")));
+  c.out(1, orderedAsSaid(c, c.b.add(sum, c.b.scalarLike(x, realArg(c, "bias", 1)))));
+}
+
+// Mean and 1/deviation of groups of channels, [batch, group], where the node asks for them.
+void groupStatistics(OpImport& c, Value x, int64_t groups, double epsilon) {
+  Builder& b = c.b;
+  const Value rows = b.reshaped(x, {x.dim(0), groups, groups == 0 ? 0 : product(x.shape(), 1, x.rank()) / groups});
+  const Value mean = b.reduced(rows, "mean", {2}), difference = b.sub(rows, mean);
+  if (c.wants(1)) c.out(1, b.reshaped(mean, {x.dim(0), groups}));
+  if (!c.wants(2)) return;
+  const Value variance = b.reduced(b.mul(difference, difference), "mean", {2}, false);
+  c.out(2, b.reciprocal(b.sqrt(b.add(variance, b.scalarLike(x, epsilon)))));
 }
 
 void instanceNorm(OpImport& c) {
   const Value x = channelsFirst(c, c.in(0));
-  if (c.wants(1)) fail(Code::UnsupportedFeature, "InstanceNorm's outputs for training are not supported");
-  c.out(orderedAsSaid(c, c.b.instanceNorm(x, c.in(1), c.in(2), {.epsilon = realArg(c, "epsilon", 1e-5)})));
+  const double epsilon = realArg(c, "epsilon", 1e-5);
+  c.out(0, orderedAsSaid(c, c.b.instanceNorm(x, c.in(1), c.in(2), {.epsilon = epsilon})));
+  if (c.wants(1)) groupStatistics(c, x, x.dim(1), epsilon);
 }
 
 void groupNorm(OpImport& c) {
@@ -42,9 +59,9 @@ void groupNorm(OpImport& c) {
   const int64_t groups = intArg(c, "group", 32);
   if (groups < 1 || x.dim(1) % groups != 0)
     fail(Code::BadNode, fmt::format("expected 'group' to divide the channels of {}, got {}", x.type().text(), groups));
-  if (c.wants(1)) fail(Code::UnsupportedFeature, "GroupNorm's outputs for training are not supported");
-  c.out(
-      orderedAsSaid(c, c.b.groupNorm(x, c.in(1), c.in(2), {.groups = groups, .epsilon = realArg(c, "epsilon", 1e-5)})));
+  const double epsilon = realArg(c, "epsilon", 1e-5);
+  c.out(0, orderedAsSaid(c, c.b.groupNorm(x, c.in(1), c.in(2), {.groups = groups, .epsilon = epsilon})));
+  if (c.wants(1)) groupStatistics(c, x, groups, epsilon);
 }
 
 // Rows of the elements from an axis on. The deviation is a result of its own, with epsilon in it.
