@@ -234,3 +234,17 @@ def test_the_documentation(monkeypatch, tmp_path):
     monkeypatch.chdir(shutil.copytree(ROOT / "docs" / "tour", tmp_path / "tour"))
     failed, examples = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
     assert failed == 0 and examples > 10
+
+
+def test_strings_come_as_str_objects():
+    text = onnx.TensorProto.STRING
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("StringConcat", ["x", "x"], ["y"])], "g",
+        [onnx.helper.make_tensor_value_info("x", text, [None])], [onnx.helper.make_tensor_value_info("y", text, [None])])
+    model = aglow.compile(onnx.helper.make_model(graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 20)]))
+    for x in (np.array(["a", "ä"], object), np.array(["a", "ä"]), ["a", "ä"], np.array([b"a", "ä".encode()])):
+        y = model(x)
+        assert y.dtype == object and y.tolist() == ["aa", "ää"]
+    assert model([b"\xff"]).tolist() == ["\udcff\udcff"]  # no text, but the same bytes when it is given again
+    with pytest.raises(aglow.UsageError, match="expected strings, got float"):
+        model([1.5])

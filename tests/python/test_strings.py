@@ -308,6 +308,7 @@ def test_code_points_as_input(aglow, tmp_path):
 @pytest.mark.parametrize("nodes, x, code, said", [
     ([helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="(a")], [b"a"], 2, "regular expression"),
     ([helper.make_node("RegexFullMatch", ["x"], ["y"])], [b"a"], 2, "pattern"),
+    ([helper.make_node("Constant", [], ["y"], value_string="a", value=1.5)], [b"a"], 2, "one attribute"),
     ([helper.make_node("Cast", ["x"], ["y"], to=FLOAT)], [b"one"], 2, "'one'"),
     ([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.COMPLEX64)], [b"1"], 3, "complex64"),
     ([helper.make_node("Add", ["x", "x"], ["y"])], [b"a"], 3, "strings"),

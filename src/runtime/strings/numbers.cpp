@@ -25,6 +25,7 @@ std::string plain(T value) {
 // Kinds narrower than f32 need fewer digits than a float would show.
 std::string shortest(double value, ElemKind kind) {
   constexpr int kEnough = 9;
+  if (value == std::trunc(value)) return plain(value);
   for (int digits = 1; digits < kEnough; ++digits) {
     const std::string text = fmt::format("{:.{}e}", value, digits - 1);
     double rounded = 0;

@@ -6,8 +6,8 @@
 
 namespace aglow::strings {
 
-// The fewest digits that tell a number from all others of its kind, never with an exponent; "INF", "-INF" and "NaN";
-// truth values are "1" and "0".
+// Whole numbers exactly, others with the fewest digits that tell them from the rest of their kind, never with an
+// exponent; "INF", "-INF" and "NaN"; truth values are "1" and "0".
 StringTensor textOf(const Tensor& numbers);
 // Plain and scientific notation, blanks around it, infinities and NaN in any case. Int64, UInt64, Float32 and Float64;
 // whole numbers are cut off behind the point. RuntimeValue when a string is no number or lies outside of the kind.

@@ -24,7 +24,9 @@ constexpr int64_t kMaxElements = int64_t{1} << 26;
 Values one(StringTensor tensor) { return {ModelValue::of(std::move(tensor))}; }
 
 Values constant(const Call& call) {
-  if (const onnx::Attribute* tensor = call.attr("value")) return one(orFail(onnx::toStrings(*tensor->t)));
+  if (call.node.attributes.size() != 1) fail(Code::BadNode, "expected exactly one attribute with the value");
+  if (const onnx::Attribute* tensor = call.attr("value"); tensor != nullptr && tensor->t)
+    return one(orFail(onnx::toStrings(*tensor->t)));
   if (call.attr("value_string") != nullptr) return one(StringTensor(Shape{}, {call.word("value_string")}));
   const onnx::Attribute* list = call.attr("value_strings");
   if (list == nullptr || list->type != onnx::AttributeType::Strings) fail(Code::BadNode, "expected a value of strings");

@@ -14,6 +14,8 @@ namespace aglow::strings {
 class Vocabulary {
 public:
   explicit Vocabulary(std::vector<std::string> words);
+  Vocabulary(Vocabulary&&) = default;  // a copy would view the words of another
+  Vocabulary& operator=(Vocabulary&&) = default;
   // Of all the strings in some values.
   static Vocabulary of(const std::vector<ModelValue>& values);
 
