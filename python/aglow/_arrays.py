@@ -54,13 +54,28 @@ def _string_bytes(value: Any) -> tuple[tuple[int, ...], list[bytes]]:
     return array.shape, [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in words]
 
 
-def to_bits(value: Any, kind: str) -> Any:
-    """The array in the form the compiler reads, without a copy where that is possible; TypeError for another dtype.
+def kind_of(value: Any) -> str:
+    """The kind that an array has by itself."""
+    array = np.asarray(value)
+    if array.dtype.kind in "SUOT":
+        return "string"
+    for kind in _KINDS:
+        if array.dtype.newbyteorder("=") == dtype_of(kind):
+            return kind
+    raise TypeError(f"arrays of {array.dtype.name} are not supported")
 
-    Numbers and lists of them become what the kind asks for.
+
+def to_pair(value: Any, kind: str) -> tuple[str, Any]:
+    """The kind, and the array as the compiler reads it, without a copy where that is possible.
+
+    Numbers and lists of them become what the kind asks for. TypeError for an array of another type.
     """
-    if kind == "string":
-        return _string_bytes(value)
+    if kind == "any":
+        kind = kind_of(value)
+    return kind, _string_bytes(value) if kind == "string" else _to_bits(value, kind)
+
+
+def _to_bits(value: Any, kind: str) -> np.ndarray:
     bits, dtype = bits_of(kind), dtype_of(kind)
     if isinstance(value, (bool, int, float, list, tuple)):
         value = np.asarray(value, dtype)
@@ -76,7 +91,7 @@ def to_bits(value: Any, kind: str) -> Any:
     return array if flags.c_contiguous and flags.aligned else array.copy("C")
 
 
-def from_bits(kind: str, array: Any) -> np.ndarray:
+def from_pair(kind: str, array: Any) -> np.ndarray:
     """The array as callers see it."""
     if kind == "string":
         shape, words = array

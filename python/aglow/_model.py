@@ -20,7 +20,8 @@ class TensorSpec:
     """An input or output as the model declares it.
 
     `shape` has a number, the name of a symbolic dimension, or None for each axis; it is None where the rank is open.
-    Of a sequence, `dtype` and `shape` are the items'. An input with a default need not be given.
+    `dtype` is None where the model does not name it. Of a sequence both are the items'. An input with a default need
+    not be given.
     """
     name: str
     dtype: Optional[np.dtype]
@@ -29,15 +30,19 @@ class TensorSpec:
     is_sequence: bool = False
     is_optional: bool = False
     has_default: bool = False
-    _kind: Optional[str] = dataclasses.field(default=None, repr=False)
+    _kind: str = dataclasses.field(default="", repr=False)
 
 
 def _usage(code: str, message: str, hint: str = "", where: str = "") -> UsageError:
     return UsageError([Fault(code, 1, message, where, hint)])
 
 
+def _dtype(kind: str) -> Optional[np.dtype]:
+    return None if kind in ("", "any") else _arrays.dtype_of(kind)
+
+
 def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(name, _arrays.dtype_of(kind) if kind else None, shape, text, sequence, optional, preset, kind)
+    return tuple(TensorSpec(name, _dtype(kind), shape, text, sequence, optional, preset, kind)
                  for name, kind, text, shape, sequence, optional, preset in rows)
 
 
@@ -113,7 +118,7 @@ class Model:
             near = difflib.get_close_matches(str(name), self._input, 1)
             raise _usage("E102", f"the model has no input '{name}'",
                          f"did you mean '{near[0]}'?" if near else self._takes())
-        if spec._kind is None:
+        if not spec._kind:
             raise UnsupportedError([Fault("E302", 3, f"input '{name}' is of type {spec.type}, which is not supported")])
         try:
             if value is None and spec.is_optional:
@@ -121,8 +126,8 @@ class Model:
             if spec.is_sequence:
                 if not isinstance(value, (list, tuple)):
                     raise TypeError(f"expected a list of arrays, got {type(value).__name__}")
-                return [_arrays.to_bits(item, spec._kind) for item in value]
-            return _arrays.to_bits(value, spec._kind)
+                return [_arrays.to_pair(item, spec._kind) for item in value]
+            return _arrays.to_pair(value, spec._kind)
         except (TypeError, ValueError) as fault:
             raise _usage("E102", f"{fault}; the model takes {spec.type}", where=f"input '{name}'") from None
 
@@ -166,8 +171,8 @@ def _told(value: Any) -> str:
 
 def _value(result: Any) -> Value:
     if isinstance(result, tuple):
-        return _arrays.from_bits(*result)
-    return None if result is None else [_arrays.from_bits(*item) for item in result]
+        return _arrays.from_pair(*result)
+    return None if result is None else [_arrays.from_pair(*item) for item in result]
 
 
 def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int]]:

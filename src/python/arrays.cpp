@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <cstring>
 #include <vector>
@@ -30,6 +31,28 @@ Tensor tensorOf(nb::handle object, ElemKind kind) {
   // An array without elements need not have an address.
   if (type.elements() == 0) return Tensor(std::move(type));
   return {std::move(type), static_cast<const std::byte*>(array.data()), keep(nb::borrow(object))};
+}
+
+StringTensor stringsOf(nb::handle object) {
+  const nb::tuple parts = nb::cast<nb::tuple>(object);
+  std::vector<int64_t> dims;
+  for (const nb::handle dim : parts[0]) dims.push_back(nb::cast<int64_t>(dim));
+  std::vector<std::string> strings;
+  for (const nb::handle item : parts[1]) {
+    const nb::bytes text = nb::cast<nb::bytes>(item);
+    strings.emplace_back(text.c_str(), text.size());
+  }
+  return {Shape(std::move(dims)), std::move(strings)};
+}
+
+void addPair(nb::handle object, ModelValue& value) {
+  const nb::tuple pair = nb::cast<nb::tuple>(object);
+  const std::string name = nb::cast<std::string>(pair[0]);
+  const std::optional<ElemKind> kind = elemKindByName(name);
+  if (kind)
+    value.tensors.push_back(tensorOf(pair[1], *kind));
+  else
+    value.strings.push_back(stringsOf(pair[1]));
 }
 
 nb::dlpack::dtype dtypeOf(const ElemInfo& info) {
@@ -86,36 +109,14 @@ Tensor copyOf(const Tensor& tensor) {
   return copy;
 }
 
-ModelValue valueOf(nb::handle object, ElemKind kind) {
+ModelValue valueOf(nb::handle object) {
   ModelValue value;
   value.none = object.is_none();
   value.isSequence = nb::isinstance<nb::list>(object);
   if (value.isSequence)
-    for (const nb::handle item : nb::borrow<nb::list>(object)) value.tensors.push_back(tensorOf(item, kind));
+    for (const nb::handle item : nb::borrow<nb::list>(object)) addPair(item, value);
   else if (!value.none)
-    value.tensors.push_back(tensorOf(object, kind));
-  return value;
-}
-
-ModelValue stringsOf(nb::handle object) {
-  const auto one = [](nb::handle pair) {
-    const nb::tuple parts = nb::cast<nb::tuple>(pair);
-    std::vector<int64_t> dims;
-    for (const nb::handle dim : parts[0]) dims.push_back(nb::cast<int64_t>(dim));
-    std::vector<std::string> strings;
-    for (const nb::handle item : parts[1]) {
-      const nb::bytes text = nb::cast<nb::bytes>(item);
-      strings.emplace_back(text.c_str(), text.size());
-    }
-    return StringTensor(Shape(std::move(dims)), std::move(strings));
-  };
-  ModelValue value;
-  value.none = object.is_none();
-  value.isSequence = nb::isinstance<nb::list>(object);
-  if (value.isSequence)
-    for (const nb::handle item : nb::borrow<nb::list>(object)) value.strings.push_back(one(item));
-  else if (!value.none)
-    value.strings.push_back(one(object));
+    addPair(object, value);
   return value;
 }
 

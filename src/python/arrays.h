@@ -14,13 +14,11 @@ std::shared_ptr<const void> keep(nanobind::object object);
 // The same values in memory of its own.
 Tensor copyOf(const Tensor& tensor);
 
-// An array (row by row without gaps, its elements as wide as the kind's) or None or a list of arrays. TypeError for
+// A tensor is a pair: (name of the kind, array) or ("string", (shape, list of bytes)). A sequence is a list of pairs,
+// an empty optional None. Arrays lie row by row without gaps, their elements as wide as the kind's. TypeError for
 // anything else: the Python part of the module has made them fit.
-ModelValue valueOf(nanobind::handle object, ElemKind kind);
-// (shape, list of bytes) or None or a list of such pairs.
-ModelValue stringsOf(nanobind::handle object);
-// The reverse: (name of the kind, array), ("string", (shape, list of bytes)), a list of such pairs, or None. Bytes that
-// others see as well are copied.
+ModelValue valueOf(nanobind::handle object);
+// The same form. Bytes that others see as well are copied.
 nanobind::object objectOf(ModelValue value);
 
 }  // namespace aglow::python

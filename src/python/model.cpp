@@ -17,6 +17,15 @@ namespace aglow::python {
 
 namespace {
 
+std::string kindOf(const onnx::TypeProto& type) {
+  using Kind = onnx::TypeProto::Kind;
+  if (type.kind == Kind::None || (type.kind == Kind::Tensor && type.elemType == 0)) return "any";
+  if (type.kind != Kind::Tensor) return "";
+  if (type.elemType == onnx::kStringType) return "string";
+  const std::optional<ElemKind> kind = elemKindByOnnx(type.elemType);
+  return kind ? std::string(elemName(*kind)) : "";
+}
+
 Spec specOf(const onnx::ValueInfo& info) {
   Spec spec{.name = info.name, .type = onnx::describe(info.type)};
   const onnx::TypeProto* type = &info.type;
@@ -24,15 +33,14 @@ Spec specOf(const onnx::ValueInfo& info) {
   if (spec.isOptional) type = type->elem.get();
   spec.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
   if (spec.isSequence) type = type->elem.get();
-  if (type->kind == onnx::TypeProto::Kind::Tensor) spec.kind = elemKindByOnnx(type->elemType);
-  spec.isString = type->kind == onnx::TypeProto::Kind::Tensor && type->elemType == onnx::kStringType;
+  spec.kind = kindOf(*type);
   spec.isRanked = type->hasShape;
   spec.dims = type->dims;
   return spec;
 }
 
 Spec specOf(const Port& port) {
-  Spec spec{.name = port.name, .type = port.type.text(), .kind = port.type.kind()};
+  Spec spec{.name = port.name, .type = port.type.text(), .kind = std::string(elemName(port.type.kind()))};
   for (const int64_t dim : port.type.shape().dims())
     spec.dims.push_back({.kind = onnx::Dim::Kind::Value, .value = dim, .symbol = {}});
   return spec;

@@ -15,9 +15,8 @@ namespace aglow::python {
 // An input or output, as the model declares it.
 struct Spec {
   std::string name;
-  std::string type;              // "f32[batch,3]"
-  std::optional<ElemKind> kind;  // none where the element type is not supported
-  bool isString = false;         // of strings, which have no kind
+  std::string type;  // "f32[batch,3]"
+  std::string kind;  // "f32", "string"; "any" where the model does not say; "" where it is not supported
   bool isSequence = false;
   bool isOptional = false;
   bool isRanked = true;

@@ -68,25 +68,17 @@ nb::list specsOf(const std::vector<Spec>& specs) {
         dims.append(nb::none());
     }
 
-    const nb::object kind = spec.kind       ? nb::object(text(elemName(*spec.kind)))
-                            : spec.isString ? nb::object(text("string"))
-                                            : nb::none();
     const nb::object shape = spec.isRanked ? nb::object(nb::tuple(dims)) : nb::none();
-    list.append(nb::make_tuple(text(spec.name), kind, text(spec.type), shape, spec.isSequence, spec.isOptional,
-                               spec.hasDefault));
+    list.append(nb::make_tuple(text(spec.name), text(spec.kind), text(spec.type), shape, spec.isSequence,
+                               spec.isOptional, spec.hasDefault));
   }
   return list;
 }
 
-Inputs givenOf(const Model& model, const nb::dict& inputs) {
-  Inputs given;
-  for (const auto& [name, value] : inputs) {
-    const std::string key = bytesOf(name);
-    for (const Spec& spec : model.inputs())
-      if (spec.name == key && (spec.kind || spec.isString))
-        given[key] = spec.isString ? stringsOf(value) : valueOf(value, *spec.kind);
-  }
-  return given;
+Inputs inputsOf(const nb::dict& given) {
+  Inputs inputs;
+  for (const auto& [name, value] : given) inputs[bytesOf(name)] = valueOf(value);
+  return inputs;
 }
 
 // The values outlive the call, and arrays may change.
@@ -103,7 +95,7 @@ void openModel(Model& model, const std::string& backend, int threads, const std:
   options.compile.backend = backend.empty() ? std::string(backendNames().back()) : backend;
   options.compile.shapes = shapes;
   options.compile.dims = dims;
-  options.compile.given = copiesOf(givenOf(model, values));
+  options.compile.given = copiesOf(inputsOf(values));
   options.compile.target.optLevel = optLevel;
   options.compile.disabled.insert(disable.begin(), disable.end());
   options.compile.observer = noticeSignals;
@@ -120,7 +112,7 @@ void openModel(Model& model, const std::string& backend, int threads, const std:
 }
 
 nb::list run(Model& model, const nb::dict& inputs) {
-  const Inputs given = givenOf(model, inputs);
+  const Inputs given = inputsOf(inputs);
   std::vector<ModelValue> outputs = released([&] { return model.run(given); });
   nb::list results;
   for (ModelValue& value : outputs) results.append(objectOf(std::move(value)));

@@ -148,6 +148,20 @@ def test_scalars_and_sequences_and_optionals():
     assert has(np.zeros(1, np.float32)) and not has(None) and not has()
 
 
+def test_strings():
+    text = onnx.TensorProto.STRING
+    model = aglow.compile(models.model([models.node("StringConcat", "a b", "y")],
+                                       [models.value("a", ["n"], text), models.value("b", [1], text)],
+                                       [models.value("y", ["n"], text)]))
+    assert model.inputs[0].dtype == object
+    for a in (["ä", "b"], np.array(["ä", "b"]), np.array(["ä".encode(), b"b"], object), np.array(["ä", "b"], object)):
+        y = model(a, ["!"])
+        assert y.dtype == object and y.tolist() == ["ä!", "b!"]
+    assert model(np.zeros(0, "U1"), ["!"]).shape == (0,)
+    with pytest.raises(aglow.UsageError, match="expected strings, got int"):
+        model([1, 2], ["!"])
+
+
 NARROW = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn", "int4",
           "uint4", "int2", "uint2"]
 
