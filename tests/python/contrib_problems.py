@@ -414,8 +414,78 @@ def add_others():
     add("SampleOp", [f32(3)], lambda x: x)
 
 
+def experts(x, router, w1, b1, w2, b2, w3=None, k=2, normalize=False, f=lambda h: np.maximum(h, 0)):
+    result = np.zeros(x.shape)
+    likely = softmax(router.astype(float))
+    for token, scores in enumerate(likely):
+        best = np.argsort(-scores)[:k]
+        share = scores[best] / (scores[best].sum() if normalize else 1)
+        for weight, e in zip(share, best):
+            hidden = f(x[token] @ w1[e].T + b1[e]) * (1 if w3 is None else x[token] @ w3[e].T)
+            result[token] += weight * (hidden @ w2[e].T + b2[e])
+    return result
+
+
+def interleaved_swiglu(h, alpha=1.5, beta=0.5, limit=1.0):
+    gate, linear = np.minimum(h[..., ::2], limit), np.clip(h[..., 1::2], -limit, limit)
+    return gate * sigmoid(alpha * gate) * (linear + beta)
+
+
+def crops(x, regions, images, size, mode, outside):
+    count = int(size[0]), int(size[1])
+    result = np.full([len(regions), x.shape[1], *count], outside, float)
+    for r, (y1, x1, y2, x2) in enumerate(regions):
+        for i, j in np.ndindex(*count):
+            at = [(a * (n - 1) + t * (b - a) * (n - 1) / (c - 1)) if c > 1 else (a + b) / 2 * (n - 1)
+                  for a, b, n, t, c in ((y1, y2, x.shape[2], i, count[0]), (x1, x2, x.shape[3], j, count[1]))]
+            if not (0 <= at[0] <= x.shape[2] - 1 and 0 <= at[1] <= x.shape[3] - 1):
+                continue
+            image = x[images[r]]
+            if mode == "nearest":
+                result[r, :, i, j] = image[:, int(at[0] + 0.5), int(at[1] + 0.5)]
+                continue
+            top, left = math.floor(at[0]), math.floor(at[1])
+            bottom, right = math.ceil(at[0]), math.ceil(at[1])
+            v, u = at[0] - top, at[1] - left
+            upper = image[:, top, left] * (1 - u) + image[:, top, right] * u
+            lower = image[:, bottom, left] * (1 - u) + image[:, bottom, right] * u
+            result[r, :, i, j] = upper * (1 - v) + lower * v
+    return result
+
+
+def add_models():
+    moe = [f32(3, 8), f32(3, 4), f32(4, 8, 8), f32(4, 8), f32(4, 8, 8), f32(4, 8)]
+    for normalize in (0, 1):
+        for name, function in [("relu", lambda h: np.maximum(h, 0)), ("gelu", oracles.fast_gelu),
+                               ("silu", lambda h: h * sigmoid(h)), ("identity", lambda h: h)]:
+            add("MoE", moe, lambda *g, f=function, n=normalize: experts(*g, f=f, normalize=n),
+                dict(k=2, activation_type=name, normalize_routing_weights=normalize), tolerance=1e-4)
+    add("MoE", [*moe[:2], f32(4, 16, 8), f32(4, 16), *moe[4:]], lambda *g: experts(*g, f=interleaved_swiglu),
+        dict(k=2, activation_type="swiglu", swiglu_fusion=1, swiglu_limit=1.0, activation_alpha=1.5,
+             activation_beta=0.5), tolerance=1e-4)
+    add("MoE", [*moe, f32(4, 8, 8)], lambda *g: experts(*g, f=lambda h: h * sigmoid(h)),
+        dict(k=2, activation_type="silu"), runtime=False)
+    regions = np.array([[0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], [-0.3, 0, 0.5, 1.2]], np.float32)
+    for mode in ("bilinear", "nearest"):
+        for size in ((3, 4), (1, 2)):
+            add("CropAndResize", [f32(2, 3, 5, 6), regions, np.array([0, 1, 0], np.int32), np.array(size, np.int32)],
+                lambda *g, m=mode: crops(*g, m, 9.0), dict(mode=mode, extrapolation_value=9.0), fixed=(3,))
+    tables = angles(9, 4)
+    places = ints(3, 2, 5, high=9, dtype=np.int64)
+
+    def multimodal(x, p, c, s, stream):
+        mixed = [np.concatenate([t[p[stream[i]]][..., i:i + 1] for i in range(4)], -1)[:, None] for t in (c, s)]
+        a, b = x[..., :4], x[..., 4:]
+        return np.concatenate([a * mixed[0] - b * mixed[1], a * mixed[1] + b * mixed[0]], -1)
+
+    for layout, stream in [(0, [0, 0, 1, 2]), (1, [0, 1, 2, 0])]:
+        add("MRotaryEmbedding", [f32(2, 2, 5, 8), places, *tables],
+            lambda *g, s=stream: multimodal(*g, s), dict(mrope_section=[2, 1, 1], mrope_layout=layout))
+
+
 MURMUR_32 = np.array([847579505, 1889779975, 1637461840], np.uint32)
 MURMUR_64 = np.array([519220707, 995648648], np.int32)
 
-for group in (add_fused, add_norms, add_attention, add_positions, add_grouped, add_quantized, add_blocks, add_others):
+for group in (add_fused, add_norms, add_attention, add_positions, add_grouped, add_quantized, add_blocks, add_others,
+              add_models):
     group()

@@ -115,10 +115,18 @@ std::optional<Error> operatorFault(const Node& node, const Opsets& opsets, const
   const int64_t version = opset == opsets.end() ? 0 : opset->second;
   const OpRow* row = findRow(node.domain, node.opType, version);
   if (row != nullptr && row->handler != nullptr && version != 0) return std::nullopt;
+  if (version == 0)
+    return Error{.code = Code::UnsupportedOp,
+                 .message = "its domain is not imported by the model",
+                 .where = {},
+                 .hint = "name the domain and its version in the model's opset_import"};
+  if (row != nullptr)
+    return Error{.code = Code::UnsupportedOp,
+                 .message = fmt::format("the operator is not supported: {}", row->refusal)};
   return Error{.code = Code::UnsupportedOp,
-               .message = version == 0     ? "its domain is not imported by the model"
-                          : row == nullptr ? fmt::format("the operator is not supported at version {}", version)
-                                           : fmt::format("the operator is not supported: {}", row->refusal)};
+               .message = fmt::format("the operator is not supported at version {}", version),
+               .where = {},
+               .hint = alternativeTo(node.domain, node.opType)};
 }
 
 Error uncomputedOutput(const std::string& name) {

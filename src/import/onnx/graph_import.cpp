@@ -16,7 +16,7 @@ namespace {
 // Thrown out of a nested graph or function whose own nodes' faults are in the diagnostics already.
 struct Reported {};
 
-constexpr int64_t kOldestOpset = 6;
+constexpr int64_t kOldestOpset = 1;
 constexpr int64_t kNewestOpset = 28;
 constexpr size_t kMaxNodes = 1'000'000;                 // imported in all, unrolled loops and called functions included
 constexpr int64_t kConstantBytes = int64_t{256} << 20;  // of a value that a shape depends on

@@ -132,6 +132,8 @@ Handler importOwnOperator;
 
 // The row for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);
+// What to do about an operator without a row: another version or domain that has it, or a name that is meant.
+std::string alternativeTo(std::string_view domain, std::string_view name);
 // All operators that can be imported, "domain::name" for others than the standard domain, in alphabetical order.
 std::vector<std::string> supportedOperators();
 

@@ -31,6 +31,8 @@
   X(treeRows)              \
   X(mlRows)                \
   X(ngramRows)             \
+  X(svmRows)               \
+  X(randomRows)            \
   X(contribFusedRows)      \
   X(contribNormRows)       \
   X(contribAttentionRows)  \
@@ -39,6 +41,7 @@
   X(contribBlockRows)      \
   X(contribMiscRows)       \
   X(stringRows)            \
+  X(contribModelRows)      \
   X(refusedRows)
 
 namespace aglow::onnx {

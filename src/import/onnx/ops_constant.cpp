@@ -157,7 +157,7 @@ std::span<const OpRow> constantRows() {
   static constexpr OpRow rows[] = {
       {"Constant", constant}, {"ConstantOfShape", constantOfShape},
       {"Shape", shape},       {"Size", size},
-      {"Identity", identity}, {"Cast", cast},
+      {"Identity", identity}, {"Cast", cast, 6},
       {"CastLike", castLike}, {"BitCast", bitCast},
       {"EyeLike", eyeLike},   {"Range", rangeOp},
       {"OneHot", oneHot},

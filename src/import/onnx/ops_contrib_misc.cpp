@@ -213,7 +213,7 @@ std::span<const OpRow> contribMiscRows() {
       microsoft("Range", range),
       microsoft("SampleOp", identity),
       microsoft("ExpandDims", expandDims),
-      microsoft("Unique", unique),
+      alone(microsoft("Unique", unique)),
       microsoft("TorchEmbedding", torchEmbedding),
       microsoft("UnfoldTensor", unfoldTensor),
       microsoft("IsAllFinite", isAllFinite),

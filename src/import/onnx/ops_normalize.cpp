@@ -28,13 +28,24 @@ void trainedBatchNorm(OpImport& c, double epsilon) {
   if (c.wants(2)) c.out(2, running(c.in(4), flatVariance));
 }
 
+// With statistics for each element of an item instead of each channel.
+void elementBatchNorm(OpImport& c, double epsilon) {
+  Builder& b = c.b;
+  const Value x = c.in(0), wide = widened(b, x);
+  const auto operand = [&](int i) { return b.casted(c.in(i), wide.kind()); };
+  const Value deviation = b.sqrt(b.add(operand(4), b.scalarLike(wide, epsilon)));
+  const Value y = b.add(b.mul(b.div(b.sub(wide, operand(3)), deviation), operand(1)), operand(2));
+  if (y.shape() != x.shape())
+    fail(Code::BadNode,
+         fmt::format("expected parameters that broadcast to {}, got {}", x.type().text(), c.in(1).type().text()));
+  c.out(b.casted(y, x.kind()));
+}
+
 void batchNormalization(OpImport& c) {
   const double epsilon = c.real("epsilon", 1e-5);
   if (c.in(0).rank() < 2)
     fail(Code::BadNode, fmt::format("expected [batch, channel, ...], got {}", c.in(0).type().text()));
-  if (c.integer("spatial", 1) == 0)
-    fail(Code::UnsupportedFeature,
-         "BatchNormalization with statistics for each element (spatial = 0) is not supported");
+  if (c.integer("spatial", 1) == 0) return elementBatchNorm(c, epsilon);
   if (c.version >= 14 && c.integer("training_mode", 0) != 0) return trainedBatchNorm(c, epsilon);
   if (c.version < 7 && c.integer("is_test", 0) == 0)
     fail(Code::UnsupportedFeature, "BatchNormalization for training (is_test = 0) is not supported");

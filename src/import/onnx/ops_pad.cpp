@@ -141,7 +141,7 @@ void reverseSequence(OpImport& c) {
 
 std::span<const OpRow> padRows() {
   static constexpr OpRow rows[] = {
-      {"Pad", pad},
+      {"Pad", pad, 2},
       {"CenterCropPad", centerCropPad},
       {"Trilu", trilu},
       {"ReverseSequence", reverseSequence},

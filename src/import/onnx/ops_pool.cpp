@@ -171,10 +171,10 @@ std::span<const OpRow> poolRows() {
   static constexpr OpRow rows[] = {
       {"MaxPool", maxPool},
       {"AveragePool", averagePool},
-      {"LpPool", lpPool},
+      {"LpPool", lpPool, 2},
       {"GlobalAveragePool", globalAveragePool},
       {"GlobalMaxPool", globalMaxPool},
-      {"GlobalLpPool", globalLpPool},
+      {"GlobalLpPool", globalLpPool, 2},
       {"MaxUnpool", maxUnpool},
   };
   return rows;

@@ -234,18 +234,10 @@ void spaceToDepth(OpImport& c) {
 
 std::span<const OpRow> shapeRows() {
   static constexpr OpRow rows[] = {
-      {"Reshape", reshape},
-      {"Flatten", flatten},
-      {"Squeeze", squeeze},
-      {"Unsqueeze", unsqueeze},
-      {"Transpose", transpose},
-      {"Expand", expand},
-      {"Tile", tile},
-      {"Concat", concat},
-      {"Split", split},
-      alone({"Slice", slice}),
-      {"DepthToSpace", depthToSpace},
-      {"SpaceToDepth", spaceToDepth},
+      {"Reshape", reshape, 5},  {"Flatten", flatten},           {"Squeeze", squeeze},
+      {"Unsqueeze", unsqueeze}, {"Transpose", transpose},       {"Expand", expand},
+      {"Tile", tile, 6},        {"Concat", concat, 4},          {"Split", split},
+      alone({"Slice", slice}),  {"DepthToSpace", depthToSpace}, {"SpaceToDepth", spaceToDepth},
   };
   return rows;
 }

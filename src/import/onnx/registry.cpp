@@ -1,4 +1,6 @@
 // Which handler imports an operator: a row of a table, or the record that names the operator as its own.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -7,6 +9,7 @@
 #include "import/onnx/op_tables.h"
 #include "import/onnx/own_domain.h"
 #include "ops/all_ops.h"
+#include "support/suggest.h"
 
 namespace aglow::onnx {
 
@@ -108,6 +111,37 @@ const OpRow* findRow(std::string_view domain, std::string_view name, int64_t ver
   for (auto it = first; it != last; ++it)
     if (it->second->domain == domain && version >= it->second->since && version <= it->second->until) return it->second;
   return domain.empty() && recordOf(name) != nullptr ? &kByRecord : nullptr;
+}
+
+std::string alternativeTo(std::string_view domain, std::string_view name) {
+  const auto spelled = [](std::string_view of) {
+    return of.empty() ? "the standard domain" : fmt::format("domain '{}'", of);
+  };
+  std::vector<std::string_view> domains, names;
+  const auto [first, last] = rowsByName().equal_range(name);
+  for (auto it = first; it != last; ++it) {
+    const OpRow& row = *it->second;
+    if (row.handler == nullptr) continue;
+    if (row.domain != domain) {
+      if (row.domain != "caffe2") domains.push_back(row.domain);  // no model of ONNX has that one
+    } else if (row.until == INT64_MAX) {
+      return fmt::format("it is supported from version {} of {} on; convert the model", row.since, spelled(domain));
+    } else {
+      return fmt::format("it is supported up to version {} of {}; convert the model", row.until, spelled(domain));
+    }
+  }
+  if (!domain.empty() && recordOf(name) != nullptr) domains.emplace_back();
+  if (!domains.empty()) return fmt::format("{} has an operator of this name", spelled(domains.front()));
+  for (const auto& [candidate, row] : rowsByName())
+    if (row->handler != nullptr && row->domain == domain) names.push_back(candidate);
+  if (domain.empty())
+    for (const OpDef* def : allOps())
+      if (!def->onnx.empty()) names.push_back(def->onnx);
+  std::sort(names.begin(), names.end());
+  const std::string meant = didYouMean(name, names);
+  return !meant.empty() ? meant
+                        : "write it as a function of the model, or export the model with standard operators; "
+                          "'aglow ops' lists them";
 }
 
 std::vector<std::string> supportedOperators() {
