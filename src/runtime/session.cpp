@@ -120,11 +120,11 @@ Diagnostics Session::check(const Inputs& inputs) const {
   Diagnostics missing;
   for (const onnx::ValueInfo& info : graph.inputs)
     if (!options.given.contains(info.name) && !initialized(info.name))
-      missing.add({.code = Code::MissingBinding,
-                   .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
-                   .where = {},
-                   .hint = fmt::format("--input '{}=FILE.npy'{}{}", info.name, info.hint.empty() ? "" : "; ",
-                                       info.hint)});
+      missing.add(
+          {.code = Code::MissingBinding,
+           .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
+           .where = {},
+           .hint = fmt::format("--input '{}=FILE.npy'{}{}", info.name, info.hint.empty() ? "" : "; ", info.hint)});
   // Sizes are open because of missing inputs; nothing is gained by telling that too.
   const onnx::InputTypes resolved = onnx::resolveInputs(graph, options);
   Diagnostics faults;
