@@ -11,12 +11,14 @@ import fnmatch
 import json
 import os
 import pathlib
+import shlex
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import backend_process, case, onnx_cases, report  # noqa: E402
+import onnx  # noqa: E402
+from harness import backend_process, case, conformance_table, onnx_cases, report  # noqa: E402
 
 
 def arguments():
@@ -34,10 +36,13 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run of the program")
     parser.add_argument("--memory-mb", type=int, default=6144, help="address space of one run; 0: no limit")
     parser.add_argument("--json", metavar="FILE", help="write all verdicts here")
+    parser.add_argument("--table", metavar="FILE", help="write the verdicts by operator here: docs/conformance.md")
     parser.add_argument("--junit", metavar="FILE", help="write a JUnit report here")
     options = parser.parse_args()
     if options.update and not options.expected:
         parser.error("--update needs --expected")
+    if options.table and (options.filter or options.sample > 1):
+        parser.error("--table is for a run of all cases")
     return options
 
 
@@ -83,8 +88,15 @@ def main():
     print(f"{len(names)} cases: {report.totals(verdicts)}")
     for name in sorted(passing - expected) if expected else []:
         print(f"new pass {name}")
+    operators = {name: cases[name]["operator"] for name in names}
+    program, *words = shlex.split(options.cmd)
+    shown = options.backend or shlex.join([os.path.basename(program), *words])
     if options.json:
-        report.write_json(options.json, verdicts, command=options.backend or options.cmd)
+        report.write_json(options.json, verdicts, command=options.backend or options.cmd, shown=shown, onnx=onnx.__version__,
+                          operators=operators)
+    if options.table:
+        text = conformance_table.table(verdicts, operators, shown, onnx.__version__)
+        pathlib.Path(options.table).write_text(text, encoding="utf-8")
     if options.junit:
         report.write_junit(options.junit, "onnx", verdicts, failed)
     if options.update:
