@@ -47,6 +47,13 @@ def aglow(program, tmp_path):
     return call
 
 
+@pytest.fixture(params=["interpreter", "cpu"])
+def backend(request, monkeypatch):
+    """What the program runs models on; a test that uses it is run on each."""
+    monkeypatch.setenv("AGLOW_BACKEND", request.param)
+    return request.param
+
+
 @pytest.fixture
 def refusal(aglow, tmp_path, sanitized):
     """A check that the program refuses bad models; see bad_models.Refusal."""
