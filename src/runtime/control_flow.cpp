@@ -47,14 +47,20 @@ KnownValue known(ModelValue value) { return {.value = std::move(value), .constan
 // What the steps of a loop collect for one of its outputs.
 class Collected {
 public:
-  Collected(const onnx::ValueInfo& declared, int64_t axis, bool backwards)
-      : declared_(declared), axis_(axis), backwards_(backwards) {}
+  // A limit of 0 bytes is none.
+  Collected(const onnx::ValueInfo& declared, int64_t axis, bool backwards, int64_t limit)
+      : declared_(declared), axis_(axis), backwards_(backwards), limit_(limit) {}
 
   Status add(const ModelValue& value) {
     if (!value.isTensor() && !value.isStrings()) return bad("expected what the loop's steps collect to be a tensor");
     if (!steps_.empty() && steps_.front().text() != value.text())
       return bad(fmt::format("output '{}' of the loop's body is {} in one step and {} in another", declared_.name,
                              steps_.front().text(), value.text()));
+    for (const Tensor& tensor : value.tensors) bytes_ += tensor.bytes();
+    if (limit_ > 0 && bytes_ > limit_)
+      return Error{.code = Code::TooLarge,
+                   .message = fmt::format("the loop collects more than {} bytes for its output '{}', by step {}",
+                                          limit_, declared_.name, steps_.size())};
     steps_.push_back(value);
     return {};
   }
@@ -95,6 +101,8 @@ private:
   const onnx::ValueInfo& declared_;
   int64_t axis_;
   bool backwards_;
+  int64_t limit_;
+  int64_t bytes_ = 0;
   std::vector<ModelValue> steps_;
 };
 
@@ -199,7 +207,8 @@ Outputs GraphRunner::runLoop(const onnx::Node& node, const Values& values) {
   std::vector<ModelValue> state;
   for (size_t i = 0; i < states; ++i) state.push_back(operand(node, 2 + i, values));
   std::vector<Collected> collected;
-  for (size_t i = 1 + states; i < body->outputs.size(); ++i) collected.emplace_back(body->outputs[i], 0, false);
+  for (size_t i = 1 + states; i < body->outputs.size(); ++i)
+    collected.emplace_back(body->outputs[i], 0, false, context_.backend.memoryLimit);
 
   GraphRunner& runner = nested(*body);
   const KnownValues outer = captured(*body, values);
@@ -270,7 +279,7 @@ Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
   std::vector<Collected> collected;
   for (int64_t i = states; i < std::ssize(body->outputs); ++i)
     collected.emplace_back(body->outputs[static_cast<size_t>(i)], entry("scan_output_axes", i - states),
-                           entry("scan_output_directions", i - states) != 0);
+                           entry("scan_output_directions", i - states) != 0, context_.backend.memoryLimit);
 
   GraphRunner& runner = nested(*body);
   const KnownValues outer = captured(*body, values);
