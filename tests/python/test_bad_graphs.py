@@ -198,12 +198,14 @@ HUGE = {
 }
 
 
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_result(refusal, name):
     kind, attributes, x, *constants = HUGE[name]
     refusal.refuse(with_node(kind, attributes, x, constants), {4}, inputs={"x": x})
 
 
+@pytest.mark.usefixtures("backend")
 def test_gigapixel_under_a_memory_limit(refusal, sanitized):
     if sanitized:
         pytest.skip("sanitizers need the address space")

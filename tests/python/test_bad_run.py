@@ -7,6 +7,7 @@ import pytest
 from bad_models import model, node, zeros
 from harness import process
 
+pytestmark = pytest.mark.usefixtures("backend")
 X = {"image": zeros(2, 3)}
 
 
