@@ -107,6 +107,7 @@ def test_what_is_no_file(refusal, tmp_path, place):
     refusal.check(refusal.run(path, X), {2, 8})
 
 
+@pytest.mark.usefixtures("backend")
 def test_collected_bad_models(refusal, root):
     folder = pathlib.Path(os.environ.get("AGLOW_BAD_MODELS", root.parent / "shared" / "bad-models"))
     if not folder.is_dir():
