@@ -220,9 +220,11 @@ std::vector<double> Reference::allowed(size_t output) const {
     if (outputs.empty()) return std::vector<double>(x.size(), kInf);
     const std::vector<double> other = numbersOf(outputs[output]).doubles();
     for (size_t i = 0; i < x.size(); ++i) {
-      if (std::isfinite(other[i]) != std::isfinite(x[i]) || (!real && other[i] != x[i]))
+      const bool both = std::isfinite(other[i]) && std::isfinite(x[i]);
+      const bool same = other[i] == x[i] || (std::isnan(other[i]) && std::isnan(x[i]));
+      if (!same && (!real || !both))
         bounds[i] = kInf;
-      else if (std::isfinite(x[i]))
+      else if (both)
         bounds[i] = std::max(bounds[i], margin * (kSpread * std::abs(other[i] - x[i]) + units * std::abs(x[i])));
     }
   }

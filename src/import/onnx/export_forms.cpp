@@ -66,12 +66,13 @@ bool pRelu(Form& f) { return f.node.type().shape() == f.in(0).shape() && plain(f
 bool cast(Form& f) {
   const ElemKind to = f.attrs().elem("to");
   if (!contains(kMoved, to) || f.attrs().word("rounding") != "nearest") return false;
-  // Only the narrow floats have a choice; they need it said, because their defaults differ between versions.
-  if (!f.attrs().flag("saturate") && !contains(kEights, to)) return false;
+  // Only the narrow floats have a choice.
+  const bool wraps = !f.attrs().flag("saturate") && elemInfo(to).cls == ElemClass::Float && elemInfo(to).bits <= 8;
+  if (wraps && !contains(kEights, to)) return false;
   f.inputs();
   f.results();
   f.set("to", elemInfo(to).onnx);
-  if (!f.attrs().flag("saturate")) f.set("saturate", 0);
+  if (wraps) f.set("saturate", 0);
   return true;
 }
 
@@ -80,6 +81,15 @@ bool cast(Form& f) {
 // The shape that an attribute names as an operand.
 bool withShape(Form& f) {
   f.input(f.node.input(0));
+  f.ints("shape", f.node.type().shape().dims());
+  f.results();
+  return true;
+}
+
+bool splat(Form& f) {
+  const ElemKind kind = f.attrs().elem("elem");
+  if (!contains(kElements, kind)) return false;
+  f.tensor("value", Tensor::scalar(kind, f.attrs().real("value")));
   f.ints("shape", f.node.type().shape().dims());
   f.results();
   return true;

@@ -94,6 +94,7 @@ bool geluTanh(Form& f);
 bool pRelu(Form& f);
 bool cast(Form& f);
 bool withShape(Form& f);
+bool splat(Form& f);
 bool reshape(Form& f);
 bool transpose(Form& f);
 bool slice(Form& f);

@@ -90,6 +90,7 @@ constexpr StandardRow kRows[] = {
     {Op::Gelu, "Gelu", kFloats},
     {Op::GeluTanh, "Gelu", kFloats, geluTanh},
     {Op::Cast, "Cast", kMoved, cast},
+    {Op::Splat, "Expand", kElements, splat},
     {Op::Reshape, "Reshape", kMoved, reshape},
     {Op::Transpose, "Transpose", kMoved, transpose},
     {Op::Slice, "Slice", kElements, slice},
