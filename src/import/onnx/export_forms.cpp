@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "ops/recurrent.h"
 #include "ops/window.h"
@@ -63,16 +64,15 @@ bool geluTanh(Form& f) {
 }
 bool pRelu(Form& f) { return f.node.type().shape() == f.in(0).shape() && plain(f); }
 
+// Only narrow floats have a choice in what is too large, and only powers of two in how they round.
 bool cast(Form& f) {
   const ElemKind to = f.attrs().elem("to");
-  if (!contains(kMoved, to) || f.attrs().word("rounding") != "nearest") return false;
-  // Only the narrow floats have a choice.
-  const bool wraps = !f.attrs().flag("saturate") && elemInfo(to).cls == ElemClass::Float && elemInfo(to).bits <= 8;
-  if (wraps && !contains(kEights, to)) return false;
+  if (!contains(kMoved, to)) return false;
   f.inputs();
   f.results();
   f.set("to", elemInfo(to).onnx);
-  if (wraps) f.set("saturate", 0);
+  if (!f.attrs().flag("saturate") && contains(kEights | kindSet(Float8E8M0), to)) f.set("saturate", 0);
+  if (to == Float8E8M0) f.set("round_mode", f.attrs().word("rounding"));
   return true;
 }
 
@@ -151,6 +151,9 @@ bool pad(Form& f) {
   f.results();
   return true;
 }
+
+// Tuples of indices are i64.
+bool byTuples(Form& f) { return f.in(1).kind() == Int64 && plain(f); }
 
 // ---------------------------------------------------------------- along axes
 
@@ -286,7 +289,14 @@ static bool allFloats(const Form& f) {
   return true;
 }
 
-bool batchNorm(Form& f) { return allFloats(f) && f.in(0).rank() >= 2 && plain(f); }
+bool batchNorm(Form& f) {
+  const bool paired = f.in(1).kind() == f.in(2).kind() && f.in(3).kind() == f.in(4).kind();
+  return allFloats(f) && paired && f.in(0).rank() >= 2 && plain(f);
+}
+bool lrn(Form& f) {
+  if (f.attrs().isDefault(f.attrs().indexOf("size"))) f.set("size", f.attrs().integer("size"));
+  return plain(f);
+}
 bool instanceNorm(Form& f) { return isImage(f.in(0)) && plain(f); }
 bool groupNorm(Form& f) {
   f.inputs();
@@ -297,9 +307,20 @@ bool groupNorm(Form& f) {
 bool layerNorm(Form& f) { return (!f.isUsed(1) && !f.isUsed(2) ? true : f.node.type(1).kind() == Float32) && plain(f); }
 bool rmsNorm(Form& f) { return f.in(0).kind() == f.in(1).kind() && plain(f); }
 
+// Whether a run decides on the value; import computes all others, and judges scales that it knows.
+static bool dependsOnInputs(Value v, std::unordered_set<const aglow::Node*>& seen) {
+  if (!v || !seen.insert(v.node).second) return false;
+  if (v.node->op() == Op::Placeholder) return true;
+  const std::vector<Value> operands = v.node->inputs();
+  return std::any_of(operands.begin(), operands.end(), [&](Value o) { return dependsOnInputs(o, seen); });
+}
+
 static bool hasGoodScale(const Form& f) {
   const Constant* scale = asConstant(f.node.input(1));
-  if (scale == nullptr) return true;
+  if (scale == nullptr) {
+    std::unordered_set<const aglow::Node*> seen;
+    return dependsOnInputs(f.node.input(1), seen);
+  }
   const std::vector<double> values = scale->tensor().doubles();
   return std::all_of(values.begin(), values.end(), [](double v) { return v > 0 && std::isfinite(v); });
 }
@@ -356,6 +377,7 @@ bool recurrent(Form& f) {
   const std::string& names = a.word("activations");
   const std::vector<double>&alpha = a.reals("alpha"), &beta = a.reals("beta");
   if (names.empty() && !(alpha.empty() && beta.empty())) return false;
+  if (f.node.input(4) && f.in(4).kind() != Int32) return false;
   std::vector<std::string> list;
   for (size_t from = 0; from < names.size();) {
     const size_t to = std::min(names.find(',', from), names.size());
