@@ -43,7 +43,7 @@ struct Options {
   uint64_t count = 300;
   double seconds = 1e9;
   std::string keep = ".", replay, onnxDir;
-  bool shrink = true;
+  bool shrink = true, interpreted = false;
   DrawOptions draw;
 };
 
@@ -80,7 +80,8 @@ Status writeForOthers(const std::string& folder, const Case& c) {
 void fuzzOne(const Options& options, uint64_t seed, Counts& counts) {
   currentSeed = seed;
   Case c = drawCase(seed, options.draw);
-  const std::vector<Engine> engines = enginesFor(seed);
+  std::vector<Engine> engines = enginesFor(seed);
+  if (options.interpreted) std::erase_if(engines, [](const Engine& e) { return e.options.backend != "interpreter"; });
   ++counts.graphs;
   counts.nodes += c.function().size();
   const Verdict verdict = check(c, engines);
@@ -137,8 +138,8 @@ int replay(const Options& options) {
 }
 
 int usage() {
-  std::cerr << "differential [--seed N] [--count N] [--seconds N] [--nodes N] [--standard] [--keep DIR]\n"
-               "             [--no-shrink] [--onnx-dir DIR]\n"
+  std::cerr << "differential [--seed N] [--count N] [--seconds N] [--nodes N] [--standard] [--interpreted]\n"
+               "             [--keep DIR] [--no-shrink] [--onnx-dir DIR]\n"
                "differential --replay DIR\n";
   return 2;
 }
@@ -149,7 +150,7 @@ int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    const bool flag = word == "--standard" || word == "--no-shrink";
+    const bool flag = word == "--standard" || word == "--no-shrink" || word == "--interpreted";
     if (!flag && i + 1 == argc) return usage();
     if (word == "--seed")
       options.seed = std::strtoull(argv[++i], nullptr, 10);
@@ -167,6 +168,8 @@ int main(int argc, char** argv) {
       options.replay = argv[++i];
     else if (word == "--standard")
       options.draw.standard = true;
+    else if (word == "--interpreted")
+      options.interpreted = true;
     else if (word == "--no-shrink")
       options.shrink = false;
     else
