@@ -179,14 +179,17 @@ def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int
     return {name: [int(size) for size in shape] for name, shape in (shapes or {}).items()}
 
 
-def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
+            shapes: Optional[Mapping[str, Sequence[int]]] = None,
             dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
             values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
             cache: Union[str, os.PathLike, bool, None] = None, memory_limit: Optional[int] = None, opt_level: int = 3,
             disable: Iterable[str] = ()) -> Model:
     """Reads a model and compiles it.
 
-    model         path of an ONNX file or of a text form (.graph, .ir), the bytes of an ONNX file, or a ModelProto
+    model         path of an ONNX file, a Caffe2 net or a text form (.graph, .ir); the bytes of an ONNX file or Caffe2
+                  net; or a ModelProto
+    init          the net that gives a Caffe2 net its weights, as a path or bytes like the model
     backend       "cpu" or "interpreter"; by default AGLOW_BACKEND, or the fastest there is
     shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}. Other sizes are compiled
                   for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
@@ -204,13 +207,11 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
         name = os.path.basename(path)
-        core = _core.read(path)
-    elif isinstance(model, (bytes, bytearray, memoryview)):
-        core = _core.parse(bytes(model))
-    elif hasattr(model, "SerializeToString"):
-        core = _core.parse(model.SerializeToString())
+        if not isinstance(init, (str, os.PathLike, type(None))):
+            raise _usage("E101", "a model that is a path has an init net that is a path")
+        core = _core.read(path, os.fspath(init) if init is not None else "")
     else:
-        raise _usage("E101", f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+        core = _core.parse(_bytes(model), None if init is None else _bytes(init))
     made = Model(core, name, values or {})
     several, single = {}, {}
     for dim, size in (dims or {}).items():
@@ -225,6 +226,14 @@ def compile(model: Any, *, backend: Optional[str] = None, shapes: Optional[Mappi
               memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
               values=made._preset, opt_level=opt_level, disable=list(disable))
     return made
+
+
+def _bytes(model: Any) -> bytes:
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if hasattr(model, "SerializeToString"):
+        return model.SerializeToString()
+    raise _usage("E101", f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
 
 
 def _threads() -> int:

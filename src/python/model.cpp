@@ -48,7 +48,7 @@ Spec specOf(const Port& port) {
 
 }  // namespace
 
-Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path) {
+Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std::string& initPath) {
   auto model = std::make_unique<Model>();
   model->path_ = path;
   if (isTextForm(path)) {
@@ -61,18 +61,18 @@ Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path) {
     for (const Port& port : compiled->interface.outputs) model->outputs_.push_back(specOf(port));
     return model;
   }
-  auto file = readModelFile(path);
+  auto file = readModelFile(path, initPath);
   if (!file.ok()) return file.error();
   model->model_ = *std::move(file);
   model->describe(model->model_->graph);
   return model;
 }
 
-Diagnosed<std::unique_ptr<Model>> Model::parse(onnx::Bytes bytes, std::shared_ptr<const void> owner) {
-  auto file = onnx::parseModel(bytes, std::move(owner));
-  if (!file.ok()) return file.error();
+Diagnosed<std::unique_ptr<Model>> Model::parse(const SharedBytes& file, const SharedBytes* init) {
+  auto parsed = parseModelFile(file, {}, init);
+  if (!parsed.ok()) return parsed.error();
   auto model = std::make_unique<Model>();
-  model->model_ = *std::move(file);
+  model->model_ = *std::move(parsed);
   model->describe(model->model_->graph);
   return model;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/session.h"
+#include "support/file.h"
 
 namespace aglow::python {
 
@@ -28,10 +29,10 @@ using Inputs = std::map<std::string, ModelValue>;
 
 class Model {
 public:
-  // An ONNX file, or a text form by its ending.
-  static Diagnosed<std::unique_ptr<Model>> read(const std::string& path);
-  // An ONNX file in memory, which the owner keeps alive.
-  static Diagnosed<std::unique_ptr<Model>> parse(onnx::Bytes bytes, std::shared_ptr<const void> owner);
+  // A model file, or a text form by its ending. `initPath` names the net with the weights of a Caffe2 net, or is empty.
+  static Diagnosed<std::unique_ptr<Model>> read(const std::string& path, const std::string& initPath);
+  // The same in memory, init net or null.
+  static Diagnosed<std::unique_ptr<Model>> parse(const SharedBytes& file, const SharedBytes* init);
 
   const std::vector<Spec>& inputs() const { return inputs_; }
   const std::vector<Spec>& outputs() const { return outputs_; }

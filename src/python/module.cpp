@@ -43,15 +43,18 @@ Status noticeSignals(const StageEvent&) {
   return Error{.code = Code::Interrupted, .message = "interrupted by a signal"};
 }
 
-Model* readModel(const std::string& path) {
-  std::unique_ptr<Model> model = released([&] { return Model::read(path); });
+Model* readModel(const std::string& path, const std::string& init) {
+  std::unique_ptr<Model> model = released([&] { return Model::read(path, init); });
   return model.release();
 }
 
-Model* parseModel(const nb::bytes& data) {
-  const onnx::Bytes bytes{static_cast<const std::byte*>(data.data()), data.size()};
-  const std::shared_ptr<const void> owner = keep(data);
-  std::unique_ptr<Model> model = released([&] { return Model::parse(bytes, owner); });
+SharedBytes shared(const nb::bytes& data) {
+  return {.bytes = {static_cast<const std::byte*>(data.data()), data.size()}, .owner = keep(data)};
+}
+
+Model* parseModel(const nb::bytes& data, const std::optional<nb::bytes>& init) {
+  const SharedBytes file = shared(data), weights = init ? shared(*init) : SharedBytes{};
+  std::unique_ptr<Model> model = released([&] { return Model::parse(file, init ? &weights : nullptr); });
   return model.release();
 }
 
@@ -168,8 +171,8 @@ NB_MODULE(_core, m) {
       rows.append(nb::make_tuple(text(info.id), static_cast<int>(info.exit), text(info.title), text(info.explanation)));
     return rows;
   });
-  m.def("read", &readModel, nb::arg("path"), nb::rv_policy::take_ownership);
-  m.def("parse", &parseModel, nb::arg("data"), nb::rv_policy::take_ownership);
+  m.def("read", &readModel, nb::arg("path"), nb::arg("init"), nb::rv_policy::take_ownership);
+  m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
   nb::class_<Model>(m, "Model")
       .def_prop_ro("inputs", [](const Model& model) { return specsOf(model.inputs()); })
       .def_prop_ro("outputs", [](const Model& model) { return specsOf(model.outputs()); })

@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import module_models as models
+from caffe2_nets import Net, Op, fill
 from conftest import ROOT
 
 aglow = pytest.importorskip("aglow", reason="the module is not built: ./dev test builds it")
@@ -218,6 +219,21 @@ def test_both_representations_as_text(tmp_path):
     with pytest.raises(aglow.UsageError) as caught:
         model.graph()
     assert caught.value.code == "E104"
+
+
+def test_caffe2_nets(tmp_path):
+    net = Net("net", [Op("FC", ["x", "w", "b"], ["y"]), Op("Relu", ["y"], ["y"])], ["x", "w", "b"], ["y"])
+    weights = np.arange(6, dtype=np.float32).reshape(2, 3)
+    init = Net("init", [fill("w", weights), fill("b", np.float32([1, -100]))], [], ["w", "b"])
+    (tmp_path / "net.pb").write_bytes(net.binary())
+    (tmp_path / "init.pb").write_bytes(init.binary())
+    expected = np.maximum(X @ weights.T + np.float32([1, -100]), 0)
+    for model in (aglow.compile(tmp_path / "net.pb", init=tmp_path / "init.pb"),
+                  aglow.compile(net.binary(), init=init.binary())):
+        np.testing.assert_array_equal(model(X), expected)
+        np.testing.assert_array_equal(model(x=X[:1]), expected[:1])
+    with pytest.raises(aglow.UsageError, match="init net"):
+        aglow.compile(models.affine(), init=init.binary())
 
 
 def test_graphs_are_exported(tmp_path):
