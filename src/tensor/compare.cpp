@@ -67,7 +67,7 @@ Comparison compare(const Tensor& got, const Tensor& expected, Tolerance toleranc
     result.typeFault = fmt::format("{}; expected {}", got.type().text(), expected.type().text());
     return result;
   }
-  double furthest = 0;
+  double furthest = 0, furthestApart = 0;
   inDomain(domainOf(got.type().kind()), [&](auto domain) {
     using D = decltype(domain);
     forPairs<D>(got, expected, [&](int64_t position, D a, D b) {
@@ -80,8 +80,10 @@ Comparison compare(const Tensor& got, const Tensor& expected, Tolerance toleranc
       result.maxRel = std::max(result.maxRel, size == 0 || !std::isfinite(size) ? kInfinity : d / size);
       if (!(d <= allowed)) ++result.beyond;
       const double excess = allowed > 0 ? d / allowed : kInfinity;
-      if (result.worst < 0 || excess > furthest) {
+      // Where nothing is allowed, all are infinitely beyond.
+      if (excess > furthest || (excess == furthest && d > furthestApart)) {
         furthest = excess;
+        furthestApart = d;
         result.worst = position;
       }
     });

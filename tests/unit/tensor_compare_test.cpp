@@ -41,6 +41,10 @@ TEST(Compare, TheWorstIsFurthestBeyondItsTolerance) {
   EXPECT_EQ(c.maxRel, 0.25);
 }
 
+TEST(Compare, WithoutToleranceTheWorstIsFurthestApart) {
+  EXPECT_EQ(compare(reals({1, 5, 3}), reals({2, 2, 2}), {}).worst, 1);
+}
+
 TEST(Compare, SpecialValuesEqualThemselvesAlone) {
   EXPECT_TRUE(compare(reals({kNan, kInf, -kInf}), reals({kNan, kInf, -kInf}), {}).agrees());
   const Tolerance wide{.atol = 1e30, .rtol = 1e30};
