@@ -65,6 +65,8 @@ def explanation(folder, expected_nan):
                 return "a sequence of length 0 loses its initial state"
             if expected_nan:
                 return "activations of recurrent layers swallow NaN"
+        if node.op_type.startswith("Scatter") and expected_nan:
+            return "the largest and smallest of scattered values leave NaN out"
         if node.op_type in ("Sigmoid", "Gelu", "GRU", "LSTM", "RNN"):
             return "the tails of sigmoid and of the error function are approximated"
     return None
