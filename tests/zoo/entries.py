@@ -1,5 +1,6 @@
 """What an entry of the zoo is: a torch module with inputs for it, made the same way each time."""
 import collections.abc
+import contextlib
 import dataclasses
 from typing import Any, Callable
 
@@ -20,6 +21,8 @@ class Entry:
     call: Callable[..., Any] = lambda model, **values: model(*values.values())
     interpreter: bool = False  # whether it is small enough for the interpreter as well
     opset: int | None = None   # for the exporter by tracing, where its default lacks an operator
+    around_dynamo: Callable[[], Any] = contextlib.nullcontext  # what the newer exporter needs to be changed
+    note: str = ""                                             # and how to tell
 
 
 class Flat(torch.nn.Module):

@@ -31,10 +31,11 @@ def export_to(entry, model, inputs, exporter, path):
     else:
         shapes = {"values": tuple(entry.axes.get(name, {}) for name in names)} if entry.axes else None
         options = dict(dynamo=True, input_names=names, dynamic_shapes=shapes, verbose=False)
-        try:
-            torch.onnx.export(model, values, path, **options)
-        except onnx_ir.passes.PassError:  # of the exporter's own optimizer
-            torch.onnx.export(model, values, path, **options, optimize=False)
+        with entry.around_dynamo():
+            try:
+                torch.onnx.export(model, values, path, **options)
+            except onnx_ir.passes.PassError:  # of the exporter's own optimizer
+                torch.onnx.export(model, values, path, **options, optimize=False)
 
 
 @contextlib.contextmanager

@@ -76,6 +76,8 @@ def check(options, entry, exporter):
     if row.verdict == case.PASS and entry.interpreter:
         row.verdict, row.interpreter_error, _, row.detail = run(options, "interpreter", folder, record)
         row.detail = row.detail and f"interpreter: {row.detail}"
+    if exporter == "dynamo":
+        row.detail = row.detail or entry.note
     return row
 
 
