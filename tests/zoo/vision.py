@@ -71,13 +71,13 @@ def flow():
 
 
 # How far apart the outputs of a detector's last layers shall lie, by a part of their names.
-SPREAD = {"cls": 2.0, "classification_head.module_list": 2.0, "bbox": 0.5, "regression_head.module_list": 0.5,
+SPREAD = {"cls": 2.0, "classification_head.module_list": 0.5, "bbox": 0.5, "regression_head.module_list": 0.2,
           "mask_fcn_logits": 2.0, "kps_score": 2.0}
 
 
 def spread(model, image):
     """Fresh weights give all boxes nearly the same score, or one that is saturated: their order would hang on the last
-    bit. The last layers are scaled for an image."""
+    bit. The last layers are scaled for an image, and the normalisations get its statistics."""
     def scale(layer, inputs, output, wanted):
         channels = output.transpose(0, 1).flatten(1)
         if channels.shape[1] > 1:
@@ -89,9 +89,18 @@ def spread(model, image):
         layer.seen.remove()
         return layer(*inputs)
 
+    def normalize(layer, inputs):
+        channels = inputs[0].transpose(0, 1).flatten(1)
+        if channels.shape[1] > 1:
+            layer.running_mean.copy_(channels.mean(1))
+            layer.running_var.copy_(channels.var(1))
+        layer.seen.remove()
+
     for name, layer in model.named_modules():
         wanted = next((value for part, value in SPREAD.items() if part in name), None)
-        if wanted and getattr(layer, "bias", None) is not None and not isinstance(layer, torch.nn.BatchNorm2d):
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.seen = layer.register_forward_pre_hook(normalize)
+        elif wanted and getattr(layer, "bias", None) is not None:
             layer.seen = layer.register_forward_hook(functools.partial(scale, wanted=wanted))
     with torch.no_grad():
         model.eval()([image])
@@ -169,5 +178,5 @@ ENTRIES = [
     detector("retinanet_resnet50_fpn", **SMALL, **ONE_STAGE),
     detector("fcos_resnet50_fpn", **SMALL, **ONE_STAGE),
     detector("ssd300_vgg16", **ONE_STAGE),
-    detector("ssdlite320_mobilenet_v3_large", **ONE_STAGE),
+    detector("ssdlite320_mobilenet_v3_large", 320, **ONE_STAGE),
 ]
