@@ -95,8 +95,8 @@ std::string coreText() {
   for (const std::string_view name : kMemoryInstructions) out += fmt::format("  {}\n", name);
   out += "\nOnly a backend that asks for blocked channels also gets:\n";
   list(OpKind::Target);
-  out += fmt::format("\nONNX operators:\n  {}\n\nCaffe2 operators:\n  {}\n", fmt::join(onnx, " "),
-                     fmt::join(caffe2, " "));
+  out +=
+      fmt::format("\nONNX operators:\n  {}\n\nCaffe2 operators:\n  {}\n", fmt::join(onnx, " "), fmt::join(caffe2, " "));
   return out;
 }
 

@@ -35,7 +35,7 @@ struct CompileOptions {
   codegen::TargetOptions target;                       // of backends that generate code
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape
   std::map<std::string, int64_t> dims;                 // --dim
-  std::map<std::string, ModelValue> given;       // inputs known when compiling
+  std::map<std::string, ModelValue> given;             // inputs known when compiling
   std::set<std::string, std::less<>> disabled;         // passes and rules by name
   int64_t lanes = 0;                                   // of the layout phase; 0: as the backend says
   std::string startFrom;                               // phase; for text forms

@@ -159,9 +159,9 @@ TEST(ImportSequence, SplitsAndJoins) {
 
 TEST(ImportRefused, SaysWhy) {
   onnx_writer::Graph graph;
-  graph.node(onnx_writer::Node("RandomNormal", {}, {"y"}).attribute("shape", std::vector<int64_t>{2}));
-  graph.output("y", kFloat, {2});
-  expectRefused(run(graph), Code::UnsupportedOp, "random numbers");
+  graph.input("x", kUInt8, {2}).node(onnx_writer::Node("ImageDecoder", {"x"}, {"y"}));
+  graph.output("y", kUInt8, {1, 1, 3});
+  expectRefused(run(graph), Code::UnsupportedOp, "image files");
 }
 
 }  // namespace
