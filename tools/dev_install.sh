@@ -17,6 +17,7 @@ python3             | small build and demo scripts
 cmake               | configures the build
 ninja-build         | runs the build
 clang-19            | compiler, also of the kernel library
+gcc                 | compiler of C programs that use bundles
 llvm-19-dev         | code generation
 llvm-19             | links the kernel library
 lld-19              | linker
