@@ -127,7 +127,11 @@ Diagnosed<NamedOutputs> runProgram(const SessionRequest& request) {
   if (!opened.ok()) return opened.diagnostics();
   Executable* executable = opened->executable.get();
   if (executable == nullptr) return NamedOutputs{};
-  auto inputs = bindByName(executable->inputs(), opened->given);
+  // Inputs that the program does not read (dead, or folded away) need no place in it.
+  std::map<std::string, Tensor> used;
+  for (const Binding& binding : executable->inputs())
+    if (const auto it = opened->given.find(binding.name); it != opened->given.end()) used.insert(*it);
+  auto inputs = bindByName(executable->inputs(), used);
   if (!inputs.ok()) return Diagnostics(inputs.error());
   auto outputs = executable->run(*inputs);
   if (!outputs.ok()) return Diagnostics(outputs.error()).at(request.model.model);

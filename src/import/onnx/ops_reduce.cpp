@@ -17,8 +17,23 @@ struct Reduction {
   Value of(Builder& b, Value v, std::string_view kind) const { return b.reduced(v, kind, axes, keep); }
 };
 
+// The kinds grew with the opsets; bytes and truth values have a largest and a smallest one, and nothing else.
+void checkKind(const OpImport& c, ElemKind kind) {
+  const bool extreme = c.node.opType == "ReduceMax" || c.node.opType == "ReduceMin";
+  int64_t since = 1;
+  if (kind == ElemKind::BFloat16) since = 13;
+  if (kind == ElemKind::Int8 || kind == ElemKind::UInt8) since = extreme ? 12 : INT64_MAX;
+  if (kind == ElemKind::Bool) since = extreme ? 20 : INT64_MAX;
+  const int bits = elemInfo(kind).bits;
+  if (bits < 8 && kind != ElemKind::Bool) since = INT64_MAX;
+  if (isFloat(kind) ? bits <= 8 : bits == 16) since = INT64_MAX;
+  if (c.version < since)
+    fail(Code::BadNode, fmt::format("{} takes no {} at opset {}", c.node.opType, elemName(kind), c.version));
+}
+
 Reduction reductionOf(OpImport& c) {
   const Value x = c.in(0);
+  checkKind(c, x.kind());
   std::vector<int64_t> axes = c.axes(c.intsFromInputOrAttr(1, "axes"), x.rank());
   if (axes.empty() && c.integer("noop_with_empty_axes", 0) == 0) axes = range(0, x.rank());
   return {x, std::move(axes), c.integer("keepdims", 1) != 0};
