@@ -89,8 +89,10 @@ def main():
     for name in sorted(passing - expected) if expected else []:
         print(f"new pass {name}")
     operators = {name: cases[name]["operator"] for name in names}
-    program, *words = shlex.split(options.cmd)
-    shown = options.backend or shlex.join([os.path.basename(program), *words])
+    shown = options.backend
+    if not shown:
+        program, *words = shlex.split(options.cmd)
+        shown = shlex.join([os.path.basename(program), *words])
     if options.json:
         report.write_json(options.json, verdicts, command=options.backend or options.cmd, shown=shown, onnx=onnx.__version__,
                           operators=operators)
