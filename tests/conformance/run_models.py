@@ -69,6 +69,7 @@ def main():
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--junit", metavar="FILE")
     options = parser.parse_args()
+    options.models = options.models.resolve()  # programs run in folders of their own
 
     entries = manifest(options.models)
     found = [*options.models.glob("*/model.onnx"), *options.models.glob("*/predict_net.pb")]
