@@ -44,8 +44,11 @@ Result<Tensor> tensorOf(const aglow_tensor& given) {
                  .message = std::move(message),
                  .where = fmt::format("input '{}'", given.name != nullptr ? given.name : "")};
   };
-  const std::optional<ElemKind> kind = elemKindByOnnx(given.kind);
-  if (!kind) return fault(fmt::format("there is no kind {}", static_cast<int>(given.kind)));
+  // C lets any number pass for one of the enumeration.
+  int32_t number = 0;
+  std::memcpy(&number, &given.kind, sizeof number);
+  const std::optional<ElemKind> kind = elemKindByOnnx(number);
+  if (!kind) return fault(fmt::format("there is no kind {}", number));
   if (given.name == nullptr || (given.dims == nullptr && given.rank > 0)) return fault("its name or shape is null");
   auto shape = Shape::create(std::vector<int64_t>(given.dims, given.dims + given.rank));
   if (!shape.ok()) return Error(shape.error()).at(fmt::format("input '{}'", given.name));
