@@ -106,6 +106,16 @@ private:
   std::vector<ModelValue> steps_;
 };
 
+// What a loop gives: its final state, then what its steps collected.
+Outputs withCollected(std::vector<ModelValue> state, std::vector<Collected>& collected) {
+  for (Collected& each : collected) {
+    auto all = each.all();
+    if (!all.ok()) return all.error();
+    state.push_back(*std::move(all));
+  }
+  return state;
+}
+
 }  // namespace
 
 ModelValue GraphRunner::operand(const onnx::Node& node, size_t index, const Values& values) {
@@ -230,12 +240,7 @@ Outputs GraphRunner::runLoop(const onnx::Node& node, const Values& values) {
       if (Status added = collected[i].add((*results)[1 + states + i]); !added.ok()) return added.error();
     for (size_t i = 0; i < states; ++i) state[i] = std::move((*results)[1 + i]);
   }
-  for (Collected& each : collected) {
-    auto all = each.all();
-    if (!all.ok()) return all.error();
-    state.push_back(*std::move(all));
-  }
-  return state;
+  return withCollected(std::move(state), collected);
 }
 
 Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
@@ -302,12 +307,7 @@ Outputs GraphRunner::runScan(const onnx::Node& node, const Values& values) {
       if (Status added = collected[i].add((*results)[state.size() + i]); !added.ok()) return added.error();
     for (size_t i = 0; i < state.size(); ++i) state[i] = std::move((*results)[i]);
   }
-  for (Collected& each : collected) {
-    auto all = each.all();
-    if (!all.ok()) return all.error();
-    state.push_back(*std::move(all));
-  }
-  return state;
+  return withCollected(std::move(state), collected);
 }
 
 Outputs GraphRunner::runSequenceMap(const onnx::Node& node, const Values& values) {

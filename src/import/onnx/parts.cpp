@@ -175,7 +175,6 @@ void GraphImport::importKnown(const PartRequest& request, Scope& scope) {
     }
     if (!it->second.constant) result_.interface.inputs.push_back(portOf(name, imported));
     define(scope, name, std::move(imported));
-    read.insert(name);
   }
   std::set<std::string> wanted;
   for (const std::string& name : read)
