@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "backends/cpu/kernels/conv/winograd_filter.h"
+#include "backends/cpu/kernels/gemm/pack.h"
 #include "compile/compile.h"
 #include "graph/builder.h"
-#include "kernels/conv/winograd_filter.h"
-#include "kernels/gemm/pack.h"
 #include "support/rng.h"
 #include "support/sizes.h"
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/math/exp_log_f32.h"
-#include "kernels/math/pow_f32.h"
-#include "kernels/math/tanh_erf_f32.h"
-#include "kernels/math/trig_f32.h"
+#include "backends/cpu/kernels/math/exp_log_f32.h"
+#include "backends/cpu/kernels/math/pow_f32.h"
+#include "backends/cpu/kernels/math/tanh_erf_f32.h"
+#include "backends/cpu/kernels/math/trig_f32.h"
 
 namespace aglow::cpu {
 namespace {

@@ -1,5 +1,5 @@
 # Writes a source with a hash of everything that decides on generated code: -DROOT=... -DLIBRARY=... -DOUT=...
-file(GLOB_RECURSE files ${ROOT}/src/codegen/* ${ROOT}/src/kernels/*)
+file(GLOB_RECURSE files ${ROOT}/src/backends/cpu/code/* ${ROOT}/src/backends/cpu/llvm/* ${ROOT}/src/backends/cpu/kernels/*)
 list(SORT files)
 set(hashes "")
 foreach(file ${files} ${LIBRARY})

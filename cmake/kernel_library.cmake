@@ -1,4 +1,4 @@
-# The CPU backend: LLVM, and the kernel library (src/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
+# The CPU backend: LLVM, and the kernel library (src/backends/cpu/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
 # serves every target, so it is compiled with the widest vectors as register types and carries no instruction set of its
 # own: generated code sets that when it clones a kernel.
 set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
@@ -11,15 +11,15 @@ set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx
     -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fno-math-errno
     -ffp-contract=on -fno-builtin -fno-asynchronous-unwind-tables -Wall -Wextra -Wshadow -Werror -I${CMAKE_SOURCE_DIR}/src)
 
-file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/kernels/*.kernel.cpp)
-file(GLOB_RECURSE KERNEL_HEADERS CONFIGURE_DEPENDS src/kernels/*.h)
+file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/backends/cpu/kernels/*.kernel.cpp)
+file(GLOB_RECURSE KERNEL_HEADERS CONFIGURE_DEPENDS src/backends/cpu/kernels/*.h)
 set(KERNEL_FOLDER ${CMAKE_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_FOLDER})
 foreach(source ${KERNEL_SOURCES})
-  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src/kernels ${source})
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src/backends/cpu/kernels ${source})
   string(REPLACE "/" "_" name ${name})
   set(bitcode ${KERNEL_FOLDER}/${name}.bc)
-  add_custom_command(OUTPUT ${bitcode} COMMAND ${KERNEL_CLANG} ${KERNEL_FLAGS} -MD -MF ${bitcode}.d ${source} -o ${bitcode}
+  add_custom_command(OUTPUT ${bitcode} COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${KERNEL_CLANG} ${KERNEL_FLAGS} -MD -MF ${bitcode}.d ${source} -o ${bitcode}
                      DEPENDS ${source} DEPFILE ${bitcode}.d COMMENT "kernel ${name}" VERBATIM)
   list(APPEND KERNEL_BITCODE ${bitcode})
 endforeach()
@@ -40,7 +40,7 @@ target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
 target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
 
 # Which code generator this is, for the cache of generated code.
-file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/codegen/* src/kernels/*)
+file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/backends/cpu/code/* src/backends/cpu/llvm/* src/backends/cpu/kernels/*)
 set(CODE_HASH ${KERNEL_FOLDER}/code_hash.cpp)
 add_custom_command(OUTPUT ${CODE_HASH}
                    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}

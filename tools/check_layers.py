@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Checks the order of the folders: check_layers.py [ROOT].
 
-A folder under src/ includes only folders before it, peers of one row leave each other alone, and foreign headers stay
-in the folder that wraps them. Each folder has a README of at most 40 lines, and no source file has more than 800.
+A folder under src/ includes only folders before it, peers of one row leave each other alone, subfolders do not include
+each other in circles, and foreign headers stay in the folder that wraps them. Each folder has a README of at most 40
+lines, and no source file has more than 800.
+
+    check_layers.py --folders    prints the folders in order, peers in one line: cmake/folders.cmake builds on it
 """
 import os
 import re
@@ -11,9 +14,9 @@ import sys
 # The pipeline's order; folders in one row are peers.
 ORDER = [
     ["support"], ["tensor"], ["ops"], ["graph"], ["import"], ["rewrite"],
-    ["optimize", "grad", "quant", "lower"],
-    ["inst"], ["memory"], ["stack"], ["kernels"], ["layout"], ["codegen"], ["backends"], ["compile"], ["runtime"],
-    ["serve", "python", "cli", "api"],
+    ["grad", "quant", "optimize", "lower"],
+    ["inst"], ["fuse"], ["memory"], ["reference"], ["codegen"], ["backends"], ["compile"], ["runtime"], ["dynamic"],
+    ["train"], ["serve", "python", "cli", "api"],
 ]
 RANK = {folder: rank for rank, row in enumerate(ORDER) for folder in row}
 
@@ -22,8 +25,8 @@ FOREIGN = [
     (r"protozero/|google/protobuf/", ["import"]),
     (r"CLI/", ["cli"]),
     (r"nlohmann/", ["cli", "serve"]),
-    (r"llvm/|llvm-c/|clang/|lld/", ["codegen/llvm"]),
-    (r"re2/", ["runtime/strings"]),
+    (r"llvm/|llvm-c/|clang/|lld/", ["backends/cpu/llvm"]),
+    (r"re2/", ["dynamic/strings"]),
     (r"CL/", ["backends/opencl"]),
     (r"cuda|nvrtc|cublas|cudnn", ["backends/cuda"]),
     (r"Python\.h|nanobind/|pybind11/", ["python"]),
@@ -83,6 +86,43 @@ def check_includes(root, base):
     return problems
 
 
+def included_folders(root):
+    """{folder below src/: {folder it includes: "file:line" of the first such include}}, subfolders apart."""
+    edges = {}
+    for path in files_below(root, "src"):
+        inner = os.path.relpath(path, os.path.join(root, "src")).replace(os.sep, "/")
+        if not path.endswith(CODE):
+            continue
+        folder = os.path.dirname(inner)
+        edges.setdefault(folder, {})
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                match = INCLUDE.match(line)
+                target = os.path.dirname(match[2]) if match and match[1] == '"' else folder
+                if target != folder:
+                    edges[folder].setdefault(target, f"src/{inner}:{number}")
+    return edges
+
+
+def check_circles(root):
+    """One problem for each pair of folders that include each other, directly or through others."""
+    edges = included_folders(root)
+
+    def reached(start):
+        found, todo = set(), [start]
+        while todo:
+            for target in edges.get(todo.pop(), {}):
+                if target not in found:
+                    found.add(target)
+                    todo.append(target)
+        return found
+
+    reach = {folder: reached(folder) for folder in edges}
+    return [f"{place}: {folder} includes {target}, which leads back to {folder}"
+            for folder in sorted(edges) for target, place in sorted(edges[folder].items())
+            if folder.split("/")[0] == target.split("/")[0] and folder in reach.get(target, ())]
+
+
 def check_sizes(root):
     problems = []
     for path in files_below(root, "src", "include", "tests", "bench", "examples", "tools"):
@@ -114,7 +154,8 @@ def check_folders(root):
 
 
 def check(root):
-    return check_includes(root, "src") + check_includes(root, "build/generated") + check_sizes(root) + check_folders(root)
+    return (check_includes(root, "src") + check_includes(root, "build/generated") + check_circles(root) +
+            check_sizes(root) + check_folders(root))
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds the polynomials of src/kernels/math: minimax.py [NAME...].
+"""Finds the polynomials of src/backends/cpu/kernels/math: minimax.py [NAME...].
 
 They are best approximations in the relative sense, by Remez's exchange. Prints the coefficients, lowest degree first,
 and the largest relative error of the function they stand for. Needs mpmath.

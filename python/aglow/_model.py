@@ -88,7 +88,7 @@ class Model:
 
     def program(self, after: str = "memory", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
                 dims: Optional[Mapping[str, int]] = None) -> str:
-        """The instructions after a phase or pass (irgen, stack, memory) as text."""
+        """The instructions after a phase or pass (irgen, fuse, memory) as text."""
         return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=True)
 
     def export(self, path: Union[str, os.PathLike], after: str = "optimize", *,

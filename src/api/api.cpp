@@ -9,7 +9,7 @@
 #include "aglow/aglow.h"
 #include "api/faults.h"
 #include "api/options.h"
-#include "codegen/code_cache.h"
+#include "backends/cpu/code/code_cache.h"
 #include "support/machine.h"
 #include "support/quote.h"
 

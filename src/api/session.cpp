@@ -1,5 +1,5 @@
 // Sessions of the C interface: a model for whatever sizes come.
-#include "runtime/session.h"
+#include "dynamic/session.h"
 
 #include <fmt/format.h>
 

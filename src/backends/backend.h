@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/vector_layout.h"
+#include "fuse/policy.h"
 #include "graph/node.h"
 #include "inst/program.h"
-#include "layout/vector_layout.h"
-#include "stack/policy.h"
 #include "support/decision.h"
 #include "support/thread_pool.h"
 #include "tensor/tensor_pool.h"
@@ -86,7 +86,7 @@ public:
   // The vectors to lay out channels and weights for; a backend with an answer takes target operators.
   virtual std::optional<VectorLayout> vectorLayout() const { return std::nullopt; }
   // How instructions are to be fused; null leaves them as they are.
-  virtual const StackPolicy* stackPolicy() const { return nullptr; }
+  virtual const FusePolicy* fusePolicy() const { return nullptr; }
   // The program is placed.
   virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
 };

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <filesystem>
 
+#include "backends/cpu/bundle/c_names.h"
 #include "cli/cli.h"
 #include "cli/model_options.h"
-#include "codegen/c_names.h"
 #include "compile/bundle.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"

@@ -122,7 +122,7 @@ void ModelOptions::add(CLI::App& command) {
       ->allow_extra_args(false)
       ->delimiter(',');
   command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
-  command.add_flag("--stack", stack, "Fuse chains of instructions, also for a backend that does not ask for it");
+  command.add_flag("--fuse", fuse, "Fuse chains of instructions, also for a backend that does not ask for it");
   command.add_flag("--verify-each", verifyEach, "Verify after every pass, the round trip through text included");
   command.add_flag("--timing", timing, "Print the time of every pass to stderr");
   command
@@ -169,7 +169,7 @@ Result<CompileOptions> ModelOptions::parse() const {
   options.lanes = lanes;
   options.startFrom = startFrom;
   options.stopAfter = stopAfter;
-  options.stack = stack;
+  options.fuse = fuse;
   options.verifyEach = verifyEach;
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {

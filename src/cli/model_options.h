@@ -15,7 +15,7 @@ struct ModelOptions {
   std::string backend, startFrom, stopAfter, dump;
   codegen::TargetOptions target;
   int64_t lanes = 0;
-  bool stack = false, verifyEach = false, timing = false;
+  bool fuse = false, verifyEach = false, timing = false;
   std::string memoryLimit;
 
   void add(CLI::App& command);

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "codegen/code_cache.h"
+#include "backends/cpu/code/code_cache.h"
 #include "support/machine.h"
 #include "tensor/npy.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cli/model_options.h"
-#include "runtime/session.h"
+#include "dynamic/session.h"
 
 namespace aglow::cli {
 

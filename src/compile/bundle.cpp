@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "codegen/bundle.h"
+#include "backends/cpu/bundle/bundle.h"
 #include "compile/text_files.h"
 #include "support/file.h"
 
 #ifdef AGLOW_LLVM
+#include "backends/cpu/code/link.h"
 #include "backends/cpu/cpu.h"
-#include "codegen/link.h"
-#include "codegen/llvm/generate.h"
+#include "backends/cpu/llvm/generate.h"
 #endif
 
 namespace aglow {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "codegen/target_options.h"
+#include "backends/cpu/code/target_options.h"
 #include "graph/interface.h"
 #include "graph/module.h"
 #include "import/onnx/importer.h"
@@ -40,7 +40,7 @@ struct CompileOptions {
   int64_t lanes = 0;                                   // of the layout phase; 0: as the backend says
   std::string startFrom;                               // phase; for text forms
   std::string stopAfter;                               // phase or pass
-  bool stack = false;                                  // also where the backend does not ask for it
+  bool fuse = false;                                   // also where the backend does not ask for it
   bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
 };

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/reference.h"
 #include "lower/lower.h"
+#include "reference/reference.h"
 #include "support/quote.h"
 
 namespace aglow {

@@ -7,19 +7,19 @@
 #include <chrono>
 #include <unordered_map>
 
+#include "backends/cpu/layout/layout.h"
+#include "fuse/fuse.h"
 #include "graph/equality.h"
 #include "graph/text.h"
 #include "graph/verifier.h"
 #include "inst/irgen.h"
-#include "inst/schedule.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
-#include "layout/layout.h"
 #include "lower/lower.h"
 #include "memory/plan.h"
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
-#include "stack/stack.h"
+#include "optimize/schedule.h"
 #include "support/suggest.h"
 
 namespace aglow {
@@ -107,13 +107,13 @@ Status irgen(PipelineState& state) {
   return state.passDone("generate-instructions", true, watch.seconds());
 }
 
-Status stack(PipelineState& state) {
-  const StackPolicy* policy = state.backend.stackPolicy();
-  if (policy == nullptr && state.options.stack) policy = &stackEverything();
-  if (policy == nullptr || !state.enabled("stack")) return {};
+Status fuse(PipelineState& state) {
+  const FusePolicy* policy = state.backend.fusePolicy();
+  if (policy == nullptr && state.options.fuse) policy = &fuseEverything();
+  if (policy == nullptr || !state.enabled("fuse")) return {};
   const Stopwatch watch;
-  AGLOW_TRY(const bool changed, stackInstructions(*state.result.program, *policy));
-  return state.passDone("stack", changed, watch.seconds());
+  AGLOW_TRY(const bool changed, fuseInstructions(*state.result.program, *policy));
+  return state.passDone("fuse", changed, watch.seconds());
 }
 
 Status memory(PipelineState& state) {
@@ -140,7 +140,7 @@ constexpr Phase kPhases[] = {
     {"layout", "channels in blocks and weights in panels, where the backend has vectors", layout},
     {"schedule", "the order of nodes that keeps peak memory low", schedule},
     {"irgen", "nodes become instructions over addresses", irgen},
-    {"stack", "chains of instructions become one loop each, where the backend asks for it", stack, true},
+    {"fuse", "chains of instructions become one loop each, where the backend asks for it", fuse, true},
     {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
 };
 
@@ -158,7 +158,7 @@ std::vector<std::string> passNames() {
   std::vector<std::string> names;
   for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline(), layoutPipeline({.lanes = 1})})
     for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "stack", "scratch"})
+  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "fuse", "scratch"})
     names.emplace_back(name);
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/session.h"
+#include "dynamic/session.h"
 #include "support/file.h"
 
 namespace aglow::python {

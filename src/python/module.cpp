@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "codegen/code_cache.h"
+#include "backends/cpu/code/code_cache.h"
 #include "compile/phases.h"
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "backends/cpu/layout/layout.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
-#include "layout/layout.h"
 #include "optimize/rules.h"
 #include "random_graph.h"
 
@@ -34,9 +34,9 @@ Engine exported() {
 
 Engine laidOut(int64_t lanes) {
   Engine engine = interpreter();
-  engine.name += " lanes " + std::to_string(lanes) + " stacked";
+  engine.name += " lanes " + std::to_string(lanes) + " fused";
   engine.options.lanes = lanes;
-  engine.options.stack = true;
+  engine.options.fuse = true;
   return engine;
 }
 
@@ -50,7 +50,7 @@ Engine without(Engine engine, const std::vector<std::string>& passes) {
 
 const std::vector<std::string>& switches() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> all{"min-peak-memory", "stack"};
+    std::vector<std::string> all{"min-peak-memory", "fuse"};
     for (const RuleTheme& theme : ruleThemes())
       for (const Rule& rule : theme.rules) all.emplace_back(rule.name);
     return all;
@@ -93,7 +93,7 @@ std::vector<Engine> allEngines() {
   for (const int level : {0, 1, 3})
     for (const char* processor : {"", "x86-64-v3", "x86-64"}) engines.push_back(cpu(level, processor));
   engines.push_back(cpu(3, "", 2));
-  engines.push_back(without(cpu(3), {"stack"}));
+  engines.push_back(without(cpu(3), {"fuse"}));
   return engines;
 }
 

@@ -23,7 +23,7 @@ def test_order_is_kept(tree):
     root = tree({"src/support/a.h": "#include <vector>\n",
                  "src/graph/b.cpp": '#include "support/a.h"\n#include "graph/c.h"\n#include <fmt/format.h>\n',
                  "src/import/d.cpp": '#include <protozero/pbf_reader.hpp>\n#include "graph/b.h"\n',
-                 "src/codegen/llvm/e.cpp": "#include <llvm/IR/Module.h>\n",
+                 "src/backends/cpu/llvm/e.cpp": "#include <llvm/IR/Module.h>\n",
                  "src/cli/main.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/x.h"\n'})
     assert check_layers.check(root) == []
 
@@ -36,17 +36,28 @@ def test_order_is_kept(tree):
     ("src/graph/a.cpp", "#include <protozero/pbf_reader.hpp>", "belongs to import"),
     ("src/runtime/a.h", "#include <nlohmann/json.hpp>", "belongs to cli and serve"),
     ("src/compile/a.h", "#include <CLI/CLI.hpp>", "belongs to cli"),
-    ("src/codegen/clike/a.cpp", "#include <llvm/IR/Module.h>", "belongs to codegen/llvm"),
-    ("src/codegen/llvm_like/a.cpp", "#include <llvm/IR/Module.h>", "belongs to codegen/llvm"),
+    ("src/codegen/clike/a.cpp", "#include <llvm/IR/Module.h>", "belongs to backends/cpu/llvm"),
+    ("src/backends/cpu/llvm_like/a.cpp", "#include <llvm/IR/Module.h>", "belongs to backends/cpu/llvm"),
     ("src/graph/a.cpp", '#include "b.h"', "does not start with a folder"),
     ("src/odd/a.cpp", "int x;", "has no place in the order"),
     ("src/graph/utils/a.h", "int x;", "says nothing"),
-    ("build/generated/graph/views.h", '#include "kernels/x.h"', "kernels comes after graph"),
+    ("build/generated/graph/views.h", '#include "reference/x.h"', "reference comes after graph"),
 ])
 def test_breach_is_named(tree, path, line, words):
     problems = check_layers.check(tree({"src/support/ok.h": "\n", path: "// first\n" + line + "\n"}))
     assert len(problems) == 1, problems
     assert words in problems[0] and problems[0].startswith(path.rsplit("/", 1)[0].split("/a")[0])
+
+
+def test_circle_of_subfolders(tree):
+    root = tree({"src/import/file.cpp": '#include "import/onnx/model.h"\n', "src/import/onnx/model.h": "\n"})
+    assert check_layers.check(root) == []
+    root = tree({"src/import/onnx/model.h": '#include "import/caffe2/net.h"\n',
+                 "src/import/caffe2/net.h": '\n#include "import/file.h"\n'})
+    assert check_layers.check(root) == [
+        "src/import/file.cpp:1: import includes import/onnx, which leads back to import",
+        "src/import/caffe2/net.h:2: import/caffe2 includes import, which leads back to import/caffe2",
+        "src/import/onnx/model.h:1: import/onnx includes import/caffe2, which leads back to import/onnx"]
 
 
 def test_sizes(tree):

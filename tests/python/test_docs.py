@@ -111,7 +111,7 @@ def test_options(aglow):
 def test_passes(aglow):
     """docs/command-line.md has the phases and passes in the order in which they run."""
     model = ROOT / "docs" / "tour" / "conv.onnx"
-    timing = aglow("compile", model, "--dim", "batch=1", "--lanes", "8", "--stack", "--timing").err.splitlines()[1:]
+    timing = aglow("compile", model, "--dim", "batch=1", "--lanes", "8", "--fuse", "--timing").err.splitlines()[1:]
     ran = list(dict.fromkeys(line.split()[0] for line in timing if not line.startswith(" ")))
     passes = {phase: [line.split()[1] for line in timing if line.startswith(phase + " ")] for phase in ran}
     rows = re.findall(r"^\| `([a-z-]+)` \| [a-z]+ \| (.*?) \| .* \|$", text_of("docs/command-line.md"), re.M)

@@ -7,7 +7,7 @@ import pytest
 
 CASES = [  # table that opgen prints, source that reads it, namespace of the functions it names
     ("lower/lower_table.inc", "src/lower/lower.cpp", "lowering", "Softmax"),
-    ("kernels/reference_table.inc", "src/kernels/reference.cpp", "reference", "MatMul"),
+    ("reference/reference_table.inc", "src/reference/reference.cpp", "reference", "MatMul"),
 ]
 
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "codegen/bundle.h"
-#include "codegen/c_names.h"
+#include "backends/cpu/bundle/bundle.h"
+#include "backends/cpu/bundle/c_names.h"
 #include "inst/text.h"
 #include "support/block_hash.h"
 

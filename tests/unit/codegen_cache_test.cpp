@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/code_cache.h"
+#include "backends/cpu/code/code_cache.h"
 
 namespace aglow::codegen {
 namespace {

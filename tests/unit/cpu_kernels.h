@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/abi.h"
-#include "kernels/cpu/plan.h"
+#include "backends/cpu/kernels/abi.h"
+#include "backends/cpu/kernels/plan.h"
 #include "support/rng.h"
 #include "support/sizes.h"
 #include "unit/kernels_harness.h"

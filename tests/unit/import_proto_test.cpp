@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "import/wire.h"
+#include "import/wire/wire.h"
 #include "unit/onnx_writer.h"
 
 namespace aglow {

@@ -176,7 +176,7 @@ TEST(Fused, KnowsWhatItMayOverwrite) {
       overwrites("%z = alloc f32[2,3] fused @out %z, @out %y, @in %x, @in %a { %m = local f32[2,1] Reduce @out "
                  "%m, @in %x {axes = [1]} Sub @out %z, @in %a, @in %m Neg @out %y, @in %x } dealloc %z",
                  1));
-  // An anchor reads its operand anywhere; what is stacked on it does not.
+  // An anchor reads its operand anywhere; what is fused with it does not.
   constexpr std::string_view kEpilogue =
       "%b = alloc f32[2,3] copy @out %b, @in %x fused @out %y, @in %a, @in %square, @in %b { %c = local f32[2,3] "
       "MatMul @out %c, @in %a, @in %square Add @out %y, @in %c, @in %b } dealloc %b dealloc %a";

@@ -1,4 +1,4 @@
-#include "inst/schedule.h"
+#include "optimize/schedule.h"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 // Behind what keeps the compiler quiet about vectors.
 #include <limits>
 
-#include "kernels/conv/plane.kernel.cpp"
+#include "backends/cpu/kernels/conv/plane.kernel.cpp"
 
 namespace aglow::cpu {
 namespace {

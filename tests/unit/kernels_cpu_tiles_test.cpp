@@ -3,9 +3,9 @@
 
 #include "unit/cpu_kernels.h"
 // Behind what keeps the compiler quiet about vectors.
-#include "kernels/gemm/matvec.kernel.cpp"
-#include "kernels/gemm/pack.h"
-#include "kernels/gemm/tile.kernel.cpp"
+#include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
+#include "backends/cpu/kernels/gemm/pack.h"
+#include "backends/cpu/kernels/gemm/tile.kernel.cpp"
 
 namespace aglow::cpu {
 namespace {

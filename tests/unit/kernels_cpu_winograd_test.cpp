@@ -4,8 +4,8 @@
 
 #include "unit/cpu_kernels.h"
 // Behind what keeps the compiler quiet about vectors.
-#include "kernels/conv/winograd.kernel.cpp"
-#include "kernels/conv/winograd_filter.h"
+#include "backends/cpu/kernels/conv/winograd.kernel.cpp"
+#include "backends/cpu/kernels/conv/winograd_filter.h"
 
 extern "C" {
 #define TILES(R)                                                                              \

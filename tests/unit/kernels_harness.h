@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/reference.h"
 #include "ops/all_ops.h"
 #include "ops/op.h"
+#include "reference/reference.h"
 
 namespace aglow {
 

@@ -4,10 +4,10 @@
 
 #pragma clang diagnostic ignored "-Wpsabi"  // nothing is passed in vectors: all of it is inlined
 
-#include "kernels/math/exp_log_f32.h"
-#include "kernels/math/pow_f32.h"
-#include "kernels/math/tanh_erf_f32.h"
-#include "kernels/math/trig_f32.h"
+#include "backends/cpu/kernels/math/exp_log_f32.h"
+#include "backends/cpu/kernels/math/pow_f32.h"
+#include "backends/cpu/kernels/math/tanh_erf_f32.h"
+#include "backends/cpu/kernels/math/trig_f32.h"
 
 namespace aglow::cpu {
 namespace {

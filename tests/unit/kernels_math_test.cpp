@@ -6,9 +6,9 @@
 #include <array>
 #include <type_traits>
 
-#include "kernels/arithmetic.h"
-#include "kernels/math/integers.h"
+#include "backends/cpu/kernels/math/integers.h"
 #include "kernels_math_accuracy.h"
+#include "reference/arithmetic.h"
 
 namespace aglow::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // and its neighbours, and a dense sample of all f32.
 #ifdef __clang__                            // kernels are written in clang's vectors
 #pragma clang diagnostic ignored "-Wpsabi"  // nothing is passed in vectors: all of it is inlined
-#include "kernels/math/narrow_floats.h"
+#include "backends/cpu/kernels/math/narrow_floats.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "kernels/cpu/abi.h"
-#include "kernels/cpu/plan.h"
+#include "backends/cpu/kernels/abi.h"
+#include "backends/cpu/kernels/plan.h"
 #include "tensor/convert.h"
 #include "unit/kernels_harness.h"
 

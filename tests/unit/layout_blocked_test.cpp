@@ -4,9 +4,9 @@
 
 #include <set>
 
+#include "backends/cpu/layout/layout.h"
 #include "graph/text.h"
 #include "graph/verifier.h"
-#include "layout/layout.h"
 #include "layout_networks.h"
 #include "lower/lower.h"
 #include "optimize/optimize.h"

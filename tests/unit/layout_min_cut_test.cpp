@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layout/min_cut.h"
+#include "backends/cpu/layout/min_cut.h"
 #include "support/rng.h"
 
 namespace aglow {

@@ -3,10 +3,10 @@
 
 #include <set>
 
-#include "kernels/reference.h"
 #include "ops/all_ops.h"
 #include "ops/kind_sets.h"
 #include "ops/op.h"
+#include "reference/reference.h"
 
 namespace aglow {
 namespace {
@@ -148,7 +148,7 @@ TEST(Records, RunElementwiseOnEveryKind) {
 TEST(Records, LeaveOnlyTheCoreToKernels) {
   std::set<std::string_view> kernels;
 #define AGLOW_ROW(name, function) kernels.insert(#name);
-#include "kernels/reference_table.inc"
+#include "reference/reference_table.inc"
 #undef AGLOW_ROW
   for (const OpDef* op : allOps()) {
     const bool run = op->kind == OpKind::Core || op->kind == OpKind::Target;

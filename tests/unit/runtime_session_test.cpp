@@ -1,5 +1,5 @@
 // Sessions: what is compiled when, what is kept, and runs from several threads.
-#include "runtime/session.h"
+#include "dynamic/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

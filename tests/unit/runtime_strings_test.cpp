@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/strings/letter_case.h"
-#include "runtime/strings/numbers.h"
-#include "runtime/strings/regex.h"
-#include "runtime/strings/vocabulary.h"
+#include "dynamic/strings/letter_case.h"
+#include "dynamic/strings/numbers.h"
+#include "dynamic/strings/regex.h"
+#include "dynamic/strings/vocabulary.h"
 
 namespace aglow::strings {
 namespace {

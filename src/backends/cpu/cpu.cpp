@@ -8,12 +8,12 @@
 #include <new>
 #include <optional>
 
-#include "codegen/code_cache.h"
-#include "codegen/llvm/generate.h"
-#include "codegen/llvm/jit.h"
-#include "codegen/memory_map.h"
-#include "codegen/problem.h"
-#include "kernels/cpu/table.h"
+#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/code/memory_map.h"
+#include "backends/cpu/code/problem.h"
+#include "backends/cpu/kernels/table.h"
+#include "backends/cpu/llvm/generate.h"
+#include "backends/cpu/llvm/jit.h"
 #include "support/quote.h"
 #include "support/thread_pool.h"
 

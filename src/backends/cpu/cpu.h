@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/cpu/stacking.h"
-#include "codegen/llvm/target.h"
+#include "backends/cpu/fuse_policy.h"
+#include "backends/cpu/llvm/target.h"
 
 namespace aglow {
 
@@ -16,15 +16,15 @@ public:
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
   std::optional<VectorLayout> vectorLayout() const override;
-  const StackPolicy* stackPolicy() const override { return &stacking_; }
+  const FusePolicy* fusePolicy() const override { return &fusing_; }
   int64_t scratchBytes(const Program& program, const Instr& instr) const override;
   Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const override;
 
 private:
-  explicit CpuBackend(codegen::Target target) : target_(std::move(target)), stacking_(target_.shape()) {}
+  explicit CpuBackend(codegen::Target target) : target_(std::move(target)), fusing_(target_.shape()) {}
 
   codegen::Target target_;
-  CpuStackPolicy stacking_;
+  CpuFusePolicy fusing_;
 };
 
 }  // namespace aglow

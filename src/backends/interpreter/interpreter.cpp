@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "kernels/reference.h"
+#include "reference/reference.h"
 #include "support/quote.h"
 #include "support/sizes.h"
 

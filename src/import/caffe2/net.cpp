@@ -7,7 +7,7 @@
 
 #include "import/caffe2/convert.h"
 #include "import/caffe2/text.h"
-#include "import/wire.h"
+#include "import/wire/wire.h"
 
 namespace aglow::caffe2 {
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <span>
 
-#include "import/wire.h"
+#include "import/wire/wire.h"
 #include "support/quote.h"
 #include "support/suggest.h"
 

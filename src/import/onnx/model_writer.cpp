@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "import/wire_writer.h"
+#include "import/wire/wire_writer.h"
 #include "support/file.h"
 
 namespace aglow::onnx {

@@ -5,7 +5,7 @@
 #include "import/onnx/external_data.h"
 #include "import/onnx/file_kind.h"
 #include "import/onnx/value_proto.h"
-#include "import/wire.h"
+#include "import/wire/wire.h"
 #include "support/file.h"
 #include "support/quote.h"
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "import/onnx/external_data.h"
-#include "import/wire.h"
+#include "import/wire/wire.h"
 #include "support/file.h"
 #include "support/quote.h"
 #include "support/sizes.h"

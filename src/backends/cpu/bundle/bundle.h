@@ -1,0 +1,82 @@
+// A bundle: a model as code, header and weights that any C program can use, without a runtime.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/code/constant_pool.h"
+#include "backends/cpu/code/memory_map.h"
+#include "graph/interface.h"
+#include "inst/program.h"
+
+namespace aglow::codegen {
+
+// A program's text, as the source that debug information points to.
+struct Listing {
+  std::string file;  // without a folder
+  std::string text;
+  std::vector<int> lines;  // of instructions, from 1
+
+  int programLine() const { return lines.empty() ? 1 : lines.front() - 1; }
+};
+
+// A placeholder as the caller sees it.
+struct BundleTensor {
+  std::string name;    // the model's
+  std::string symbol;  // in macros; unique in its entry
+  Type type;
+  Access access = Access::In;
+  int64_t offset = 0;  // in mutable memory
+};
+
+// One function of the bundle: the model for one set of sizes.
+struct BundleEntry {
+  std::string name;
+  Program program;
+  MemoryMap memory;
+  std::vector<BundleTensor> inputs, outputs;  // in the model's order; what is both stands in both
+  std::vector<std::string> unused;            // names of inputs that have no say in the outputs
+  std::vector<int64_t> offsets;               // in mutable memory, of memory.placeholders()
+  int64_t mutableBytes = 0;
+  Listing listing;
+
+  // At least one byte each, so that arrays can be declared.
+  int64_t activationBytes() const;
+};
+
+struct Bundle {
+  std::string name;
+  std::string triple, cpu;
+  std::vector<std::string> features;  // that NAME_check looks for
+  bool threads = false;               // with a second function per entry, which takes a parallel_for
+  bool weightsInC = false;
+  bool debug = false;
+  std::vector<BundleEntry> entries;
+  ConstantPool constants;
+
+  // UnsupportedFeature where the program changes what is not given by the caller.
+  Status add(const std::string& entry, Program program, const Interface& interface);
+};
+
+// What its functions give: the low bits of run_time.h.
+struct BundleStatus {
+  const char* name;
+  int value;
+  const char* meaning;
+};
+inline constexpr int kBundleBadMemory = 2, kBundleBadCpu = 3, kBundleBadWeights = 4;
+inline constexpr BundleStatus kBundleStatuses[] = {
+    {"OK", 0, "done"},
+    {"BAD_INDEX", 1, "an index lies outside of its axis; nothing outside was touched"},
+    {"BAD_MEMORY", kBundleBadMemory, "an address is null or not aligned"},
+    {"BAD_CPU", kBundleBadCpu, "this processor lacks instructions that the code uses"},
+    {"BAD_WEIGHTS", kBundleBadWeights, "the constants are not those the code was made for"},
+};
+
+// The text of NAME.h.
+std::string bundleHeader(const Bundle& bundle);
+// The text of NAME_weights.c.
+std::string bundleWeightsInC(const Bundle& bundle);
+
+}  // namespace aglow::codegen

@@ -1,0 +1,208 @@
+// The header of a bundle, which is its manual as well, and weights as C.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "backends/cpu/bundle/bundle.h"
+#include "backends/cpu/bundle/c_names.h"
+#include "backends/cpu/code/run_time.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+std::string_view cType(ElemKind kind) {
+  switch (storageKind(kind)) {
+    case ElemKind::Float32:
+      return "float";
+    case ElemKind::Float64:
+      return "double";
+    case ElemKind::Float16:
+    case ElemKind::BFloat16:
+    case ElemKind::UInt16:
+      return "uint16_t";
+    case ElemKind::Int2:
+    case ElemKind::Int4:
+    case ElemKind::Int8:
+      return "int8_t";
+    case ElemKind::Int16:
+      return "int16_t";
+    case ElemKind::Int32:
+      return "int32_t";
+    case ElemKind::Int64:
+      return "int64_t";
+    case ElemKind::UInt32:
+      return "uint32_t";
+    case ElemKind::UInt64:
+      return "uint64_t";
+    default:
+      return "uint8_t";
+  }
+}
+
+class HeaderWriter {
+public:
+  explicit HeaderWriter(const Bundle& bundle) : bundle_(bundle), upper_(upperCase(bundle.name)) {}
+
+  std::string text() {
+    manual();
+    put("#ifndef AGLOW_BUNDLE_{0}_H\n#define AGLOW_BUNDLE_{0}_H\n\n#include <stdint.h>\n\n", upper_);
+    common();
+    for (const BundleEntry& entry : bundle_.entries) macros(entry);
+    put("#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n");
+    declarations();
+    put("#ifdef __cplusplus\n}}\n#endif\n\n#endif\n");
+    return std::move(text_);
+  }
+
+private:
+  template <class... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  static std::string sizesOf(const BundleTensor& tensor) { return commentText(tensor.type.text()); }
+
+  void manual() {
+    const BundleEntry& first = bundle_.entries.front();
+    put("/* {}: a neural network, compiled by Aglow {}\n *\n", bundle_.name, AGLOW_VERSION);
+    put(" * target    {}, processor {}\n", bundle_.triple, bundle_.cpu);
+    put(" * needs     {}\n", bundle_.features.empty() ? "nothing beyond the base instructions"
+                                                      : fmt::format("{}", fmt::join(bundle_.features, " ")));
+    put(" * weights   {}, {} bytes, hash 0x{:016x}\n *\n", weightsFile(), bundle_.constants.bytes(),
+        bundle_.constants.hash());
+    for (const BundleEntry& entry : bundle_.entries) {
+      put(" * {}()\n", entry.name);
+      tensors("in ", entry.inputs);
+      tensors("out", entry.outputs);
+      for (const std::string& name : entry.unused)
+        put(" *   in   {:<24} is not used, or was fixed when the model was compiled\n", commentText(name));
+      put(" *\n");
+    }
+    put(" * The functions allocate nothing, print nothing and keep no state: calls with separate mutable memory and\n"
+        " * activations may run at the same time. All memory is the caller's, aligned to {}_ALIGNMENT bytes:\n",
+        upper_);
+    put(" *   constants    {}_CONSTANTS_BYTES, the weights as they are in the file; only read\n", upper_);
+    put(" *   mutableMem   {}_MUTABLE_BYTES, inputs and outputs at their offsets\n", upperCase(first.name));
+    put(" *   activations  {}_ACTIVATIONS_BYTES, whose contents mean nothing before and after a call\n *\n",
+        upperCase(first.name));
+    example(first);
+    put(" */\n");
+  }
+
+  std::string weightsFile() const { return bundle_.name + (bundle_.weightsInC ? "_weights.c" : ".weights.bin"); }
+
+  void tensors(const char* what, const std::vector<BundleTensor>& list) {
+    for (const BundleTensor& tensor : list)
+      put(" *   {}  {:<24} {:<28} at {}, {} bytes\n", what, commentText(tensor.name), sizesOf(tensor), tensor.offset,
+          tensor.type.bytes());
+  }
+
+  void example(const BundleEntry& entry) {
+    const std::string upper = upperCase(entry.name);
+    put(" *   if ({}_check(constants) != {}_OK) ...;\n", bundle_.name, upper_);
+    if (!entry.inputs.empty())
+      put(" *   memcpy({0}_{1}(mutableMem), x, {0}_{1}_BYTES);\n", upper, entry.inputs.front().symbol);
+    put(" *   if ({}(constants, mutableMem, activations) != {}_OK) ...;\n", entry.name, upper_);
+    if (!entry.outputs.empty())
+      put(" *   const {} *y = {}_{}(mutableMem);\n", cType(entry.outputs.front().type.kind()), upper,
+          entry.outputs.front().symbol);
+  }
+
+  void common() {
+    put("#define {}_VERSION \"{}\"\n", upper_, AGLOW_VERSION);
+    put("#define {}_TARGET \"{}\"\n", upper_, bundle_.triple);
+    put("#define {}_CPU \"{}\"\n", upper_, bundle_.cpu);
+    put("#define {}_FEATURES \"{}\"\n", upper_, fmt::join(bundle_.features, " "));
+    put("#define {}_WEIGHTS_HASH UINT64_C(0x{:016x})\n", upper_, bundle_.constants.hash());
+    put("#define {}_ALIGNMENT {}\n", upper_, Program::kAlignment);
+    put("#define {}_CONSTANTS_BYTES {}\n\n", upper_, bundle_.constants.bytes());
+    put("/* What the functions give. An entry adds the number of the instruction that failed: see {0}_STATUS and\n"
+        " * {0}_INSTRUCTION. */\n",
+        upper_);
+    for (const BundleStatus& status : kBundleStatuses)
+      put("#define {}_{} {} /* {} */\n", upper_, status.name, status.value, status.meaning);
+    put("#define {}_STATUS(result) ((result) & {})\n", upper_, (1 << kStatusBits) - 1);
+    put("#define {}_INSTRUCTION(result) ((result) >> {})\n\n", upper_, kStatusBits);
+  }
+
+  void macros(const BundleEntry& entry) {
+    const std::string upper = upperCase(entry.name);
+    put("/* Memory of {}(), with the addresses of its inputs and outputs. */\n", entry.name);
+    put("#define {}_MUTABLE_BYTES {}\n", upper, entry.mutableBytes);
+    put("#define {}_ACTIVATIONS_BYTES {}\n", upper, entry.activationBytes());
+    std::set<std::string> done;
+    for (const auto* list : {&entry.inputs, &entry.outputs}) {
+      for (const BundleTensor& tensor : *list) {
+        if (!done.insert(tensor.symbol).second) continue;
+        const std::string name = upper + "_" + tensor.symbol;
+        const std::string_view type = cType(tensor.type.kind());
+        put("#define {}_OFFSET {}\n", name, tensor.offset);
+        put("#define {}_BYTES {}\n", name, tensor.type.bytes());
+        put("#define {}_ELEMENTS {}\n", name, tensor.type.elements());
+        put("#define {}(mutableMem) (({} *)(void *)((mutableMem) + {}_OFFSET))\n", name, type, name);
+      }
+    }
+    put("\n");
+  }
+
+  void declarations() {
+    if (bundle_.threads) parallelTypes();
+    put("/* {0}_OK, {0}_BAD_MEMORY, {0}_BAD_CPU or {0}_BAD_WEIGHTS. To be asked before the first run. */\n", upper_);
+    put("int {}_check(const uint8_t *constants);\n\n", bundle_.name);
+    for (const BundleEntry& entry : bundle_.entries) {
+      put("int {}(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations);\n", entry.name);
+      if (bundle_.threads)
+        put("int {}_parallel(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations,\n"
+            "    const {}_parallel_for *parallelFor);\n",
+            entry.name, bundle_.name);
+    }
+    put("\n/* Names, types and sizes for programs: see aglow/bundle.h. */\nstruct aglow_bundle_info;\n");
+    put("extern const struct aglow_bundle_info {}_info;\n\n", bundle_.name);
+    if (bundle_.weightsInC)
+      put("/* {}_weights.c */\nextern const uint8_t {}_weights[{}_CONSTANTS_BYTES];\n\n", bundle_.name, bundle_.name,
+          upper_);
+  }
+
+  void parallelTypes() {
+    put("/* How the host spreads work over threads: run() calls step(addresses, begin, end) for parts that cover 0 to\n"
+        " * units, on any threads, returns when all are done, and gives the largest of their results. Results do not\n"
+        " * depend on the parts. Without one (null), all is done by the calling thread. */\n");
+    put("typedef int32_t {}_step(void *const *addresses, int64_t begin, int64_t end);\n", bundle_.name);
+    put("typedef struct {0}_parallel_for {{\n"
+        "  int32_t (*run)(void *context, {0}_step *step, void *const *addresses, int64_t units);\n"
+        "  void *context;\n}} {0}_parallel_for;\n\n",
+        bundle_.name);
+  }
+
+  const Bundle& bundle_;
+  std::string upper_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string bundleHeader(const Bundle& bundle) { return HeaderWriter(bundle).text(); }
+
+std::string bundleWeightsInC(const Bundle& bundle) {
+  std::string text = fmt::format("/* The weights of {}. */\n#include \"{}.h\"\n\n", bundle.name, bundle.name);
+  text += fmt::format(
+      "#if defined(__cplusplus)\n#define AGLOW_ALIGNED alignas({0})\n#elif __STDC_VERSION__ >= 201112L\n"
+      "#define AGLOW_ALIGNED _Alignas({0})\n#else\n#define AGLOW_ALIGNED __attribute__((aligned({0})))\n#endif\n\n",
+      Program::kAlignment);
+  text += fmt::format("AGLOW_ALIGNED const uint8_t {}_weights[{}_CONSTANTS_BYTES] = {{", bundle.name,
+                      upperCase(bundle.name));
+  std::array<std::string, 256> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = fmt::format("{},", i);
+  text.reserve(static_cast<size_t>(bundle.constants.bytes()) * 4);
+  int64_t at = 0;
+  for (const std::span<const std::byte> piece : bundle.constants.pieces()) {
+    for (const std::byte value : piece) {
+      if (at++ % 32 == 0) text += '\n';
+      text += numbers[static_cast<size_t>(value)];
+    }
+  }
+  return text + "\n};\n";
+}
+
+}  // namespace aglow::codegen

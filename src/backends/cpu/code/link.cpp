@@ -1,0 +1,48 @@
+#include "backends/cpu/code/link.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "support/file.h"
+#include "support/process.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+// Debian's prefix of cross compilers: no vendor.
+std::string compilerFor(const std::string& triple, bool host) {
+  if (host) return "cc";
+  const size_t arch = triple.find('-');
+  const size_t vendor = triple.find('-', arch + 1);
+  if (vendor == std::string::npos) return triple + "-gcc";
+  return triple.substr(0, arch) + triple.substr(vendor) + "-gcc";
+}
+
+}  // namespace
+
+Result<std::string> linkSharedObject(const std::string& object, const std::string& name, const std::string& triple,
+                                     bool host) {
+  AGLOW_TRY(const TemporaryFolder folder, TemporaryFolder::create());
+  const std::string from = folder.file(name + ".o"), to = folder.file(name + ".so"), log = folder.file("log");
+  AGLOW_OK(writeFileAtomically(from, std::as_bytes(std::span(object))));
+  const std::string soname = name + ".so", alias = "--defsym=aglow_bundle_info=" + name + "_info";
+  const std::string compiler = compilerFor(triple, host);
+  const std::vector<std::vector<std::string>> ways = {
+      {compiler, "-shared", "-o", to, from, "-Wl,--build-id=none", "-Wl,-soname," + soname, "-Wl," + alias, "-lm"},
+      {"ld.lld", "-shared", "-o", to, from, "-soname", soname, alias},
+      {"ld.lld-19", "-shared", "-o", to, from, "-soname", soname, alias},
+  };
+  std::string said;
+  for (const auto& way : ways) {
+    if (runProgram(way, log) == 0) return readAll(to);
+    if (said.empty()) said = readAll(log);
+  }
+  return Error{.code = Code::Device,
+               .message = fmt::format("the shared object cannot be linked{}{}", said.empty() ? "" : ": ", said),
+               .where = {},
+               .hint = fmt::format("install {} or lld, or link the object of `--emit bundle` yourself", compiler)};
+}
+
+}  // namespace aglow::codegen

@@ -1,0 +1,102 @@
+// Plans of convolutions.
+#include "backends/cpu/kernels/conv/conv_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpu/kernels/conv/plane_desc.h"
+#include "backends/cpu/kernels/gemm/tile_plan.h"
+#include "support/sizes.h"
+
+namespace aglow::cpu {
+
+KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
+  const int64_t lanes = machine.lanes, panel = 2 * lanes, channels = s.channels / s.group;
+  // The channels of a planar image are one block, each a plane away from the next.
+  const int64_t column = s.planar ? 1 : lanes, plane = s.height * s.width * column;
+  TileDesc d{};
+  d.x = {.operand = 1, .offset = 0};
+  d.w = {.operand = 2, .offset = 0};
+  d.partial = {.operand = 3, .offset = 0};
+  d.images[0] = d.images[1] = 1;
+  d.images[2] = s.images;
+  d.xImage[2] = ceilDiv(s.channels, column) * plane;
+  d.channels = channels;
+  d.block = s.planar ? std::max<int64_t>(s.channels, 1) : lanes;
+  d.xBlock = plane;
+  d.xRow = s.width * column;
+  d.xColumn = column;
+  d.xChannel = s.planar ? plane : 1;
+  d.xGroup = ceilDiv(channels, column) * plane;
+  d.wPanel = s.kh * s.kw * channels * panel;
+  d.wRow = panel;
+  d.height = s.height;
+  d.width = s.width;
+  d.kh = s.kh, d.kw = s.kw, d.sy = s.sy, d.sx = s.sx, d.py = s.py, d.px = s.px, d.dy = s.dy, d.dx = s.dx;
+  d.outHeight = s.outHeight;
+  d.outWidth = s.outWidth;
+  d.panels = ceilDiv(s.outputs, panel);
+  d.panelsPerGroup = d.panels / s.group;
+  d.vectors = ceilDiv(s.outputs, lanes);
+  d.columns = d.vectors * lanes;
+  // Without a neighbourhood all positions of an image are one row.
+  const bool pointwise = s.kh == 1 && s.kw == 1 && s.sy == 1 && s.sx == 1 && s.py == 0 && s.px == 0 &&
+                         s.outHeight == s.height && s.outWidth == s.width;
+  if (pointwise) {
+    d.width = d.outWidth = s.height * s.width;
+    d.height = d.outHeight = 1;
+  }
+
+  KernelPlan plan;
+  plan.steps.push_back(planTiles(d, machine));
+  plan.scratchBytes = partialElements(d) * static_cast<int64_t>(sizeof(float));
+  const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) *
+               static_cast<double>(channels * s.kh * s.kw);
+  return plan;
+}
+
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine) {
+  // The columns under the taps of a row, the results and the weights should fit into the registers.
+  const int64_t highest = machine.registers >= 32 ? 8 : 5;
+  constexpr int64_t kUnits = 32, kUnitTaps = 1 << 14;  // taps of vectors worth the handing over to a thread
+  const int64_t blocks = s.channels / machine.lanes, tiles = ceilDiv(s.outWidth, highest);
+  const int64_t rows = ceilDiv(s.outWidth, tiles), planes = s.images * blocks;
+  const int64_t lastInside = floorDiv(s.width - 1 + s.px - (s.kw - 1) * s.dx, s.sx);
+  const int64_t planeTaps = s.outHeight * s.outWidth * s.kh * s.kw;
+  const int64_t groups = std::min(ceilDiv(kUnits, planes), planeTaps / kUnitTaps);
+  const PlaneDesc desc{.blocks = blocks,
+                       .height = s.height,
+                       .width = s.width,
+                       .kh = s.kh,
+                       .kw = s.kw,
+                       .sy = s.sy,
+                       .sx = s.sx,
+                       .py = s.py,
+                       .px = s.px,
+                       .dy = s.dy,
+                       .dx = s.dx,
+                       .bottom = s.bottom,
+                       .right = s.right,
+                       .outHeight = s.outHeight,
+                       .outWidth = s.outWidth,
+                       .countPadding = countPadding ? 1 : 0,
+                       .tiles = tiles,
+                       .tall = s.outWidth - tiles * (rows - 1),
+                       .leftOutside = std::min(ceilDiv(s.px, s.sx), rows),
+                       .rightOutside = std::clamp<int64_t>(s.outWidth - 1 - lastInside, 0, rows),
+                       .tileGroups = std::clamp<int64_t>(groups, 1, s.outHeight * tiles)};
+  KernelPlan plan;
+  plan.steps = {{.kernel = fmt::format("{}_r{}_w{}", kernel, rows, machine.lanes),
+                 .descriptor = descriptorBytes(desc),
+                 .units = planes * desc.tileGroups,
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  const int64_t dims[4] = {s.images, blocks, s.outHeight * s.outWidth, machine.lanes};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(planes * machine.lanes) * static_cast<double>(planeTaps);
+  return plan;
+}
+
+}  // namespace aglow::cpu

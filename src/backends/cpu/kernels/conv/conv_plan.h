@@ -1,0 +1,27 @@
+// Convolutions on maps with blocked channels, [N, ceil(C / lanes), H, W, lanes], as plans of CPU kernels.
+#pragma once
+
+#include "backends/cpu/kernels/plan.h"
+
+namespace aglow::cpu {
+
+struct ConvShape {
+  int64_t images = 1;
+  int64_t channels = 1, height = 1, width = 1;  // of the input
+  int64_t outputs = 1, outHeight = 1, outWidth = 1;
+  int64_t kh = 1, kw = 1, sy = 1, sx = 1, py = 0, px = 0, dy = 1, dx = 1;
+  int64_t bottom = 0, right = 0;  // padding at the ends
+  int64_t group = 1;
+  bool planar = false;  // the input is [N, C, H, W]
+};
+
+// The filter is packed as packFilter does.
+KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
+
+// 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
+KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
+
+// One output channel for each input channel, by a kernel of plane.kernel.cpp: depthwise, max_planes or mean_planes.
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine);
+
+}  // namespace aglow::cpu

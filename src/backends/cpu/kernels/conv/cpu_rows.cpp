@@ -1,0 +1,105 @@
+// Which kernels convolve and pool f32 maps with blocked channels.
+#include <fmt/format.h>
+
+#include "backends/cpu/kernels/conv/conv_plan.h"
+#include "ops/window.h"
+
+namespace aglow::cpu {
+
+namespace {
+
+Decision lanesFit(const Problem& problem, const Machine& machine) {
+  const Type& y = problem.outType();
+  if (y.dim(4) != machine.lanes)
+    return Decision::no(fmt::format("blocks of {} channels, not {}", y.dim(4), machine.lanes));
+  return Decision::yes();
+}
+
+Decision isEmpty(const Problem& problem, const Machine&) {
+  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
+}
+
+KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
+
+// All that types and attributes say; the window's kernel is given, because filters differ. A pool has one more axis,
+// the lanes of a block.
+ConvShape shapeOf(const Problem& problem, std::vector<int64_t> kernel) {
+  const Type &x = problem.inType(0), &y = problem.outType();
+  const int64_t kh = kernel[0], kw = kernel[1];
+  const Result<Window> window = windowOf(problem.attrs, std::move(kernel));
+  AGLOW_CHECK(window.ok(), "a window that is not valid");
+  return {.images = x.dim(0),
+          .channels = x.rank() == 4 ? x.dim(1) : x.dim(1) * x.dim(4),
+          .height = x.dim(2),
+          .width = x.dim(3),
+          .outputs = y.dim(1) * y.dim(4),
+          .outHeight = y.dim(2),
+          .outWidth = y.dim(3),
+          .kh = kh,
+          .kw = kw,
+          .sy = window->strides[0],
+          .sx = window->strides[1],
+          .py = window->before[0],
+          .px = window->before[1],
+          .dy = window->dilations[0],
+          .dx = window->dilations[1],
+          .bottom = window->after[0],
+          .right = window->after[1],
+          .planar = x.rank() == 4};
+}
+
+KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
+  const Type& filter = problem.inType(1);
+  ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
+  shape.group = problem.attrs.integer("group");
+  shape.channels = filter.dim(3) * shape.group;
+  shape.outputs = problem.attrs.integer("outputs");
+  return planBlockedConv(shape, machine);
+}
+
+// The record has no strides and dilations, which are 1.
+KernelPlan planWinograd(const Problem& problem, const Machine& machine) {
+  ConvShape shape = shapeOf(problem, {3, 3});
+  shape.channels = problem.inType(1).dim(2);
+  shape.outputs = problem.attrs.integer("outputs");
+  return planWinogradConv(shape, problem.attrs.integer("tile"), machine);
+}
+
+KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
+  const Type& filter = problem.inType(1);
+  return planPlanes("depthwise", shapeOf(problem, {filter.dim(1), filter.dim(2)}), false, machine);
+}
+
+// Pools of blocked maps are pools over three axes that leave the last one alone.
+Decision poolsPlanes(const Problem& problem, const Machine& machine) {
+  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
+  if (problem.inType(0).rank() != 5) return Decision::no("channels are not blocked");
+  if (problem.outType().elements() == 0) return Decision::no("nothing to compute");
+  const Result<Window> window = windowOf(problem.attrs, problem.attrs.ints("kernel"));
+  if (!window.ok() || window->kernel[2] != 1 || window->strides[2] != 1 || window->before[2] != 0 ||
+      window->after[2] != 0 || problem.inType(0).dim(4) != problem.outType().dim(4))
+    return Decision::no("the window reaches over the lanes of a block");
+  return lanesFit(problem, machine);
+}
+
+KernelPlan planMaxPool(const Problem& problem, const Machine& machine) {
+  return planPlanes("max_planes", shapeOf(problem, problem.attrs.ints("kernel")), false, machine);
+}
+
+KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
+  return planPlanes("mean_planes", shapeOf(problem, problem.attrs.ints("kernel")),
+                    problem.attrs.flag("count_include_pad"), machine);
+}
+
+constexpr KernelRow kRows[] = {
+    {Op::BlockedConv, "nothing", isEmpty, planNothing},     {Op::WinogradConv, "nothing", isEmpty, planNothing},
+    {Op::DepthwiseConv, "nothing", isEmpty, planNothing},   {Op::BlockedConv, "tiles", lanesFit, planBlocked},
+    {Op::WinogradConv, "winograd", lanesFit, planWinograd}, {Op::DepthwiseConv, "planes", lanesFit, planDepthwise},
+    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},      {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
+};
+
+}  // namespace
+
+std::span<const KernelRow> convRows() { return kRows; }
+
+}  // namespace aglow::cpu

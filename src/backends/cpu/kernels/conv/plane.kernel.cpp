@@ -1,0 +1,148 @@
+// Depthwise convolutions, maxima and means over windows: a few columns of a row of results stay in registers while the
+// taps run past, with vectors along the channels.
+#include "backends/cpu/kernels/conv/plane_desc.h"
+#include "backends/cpu/kernels/gemm/tile.h"
+
+namespace aglow::cpu {
+
+alignas(64) inline constexpr float kLowest[16] = {
+    -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(),
+    -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff(),
+    -__builtin_inff(), -__builtin_inff(), -__builtin_inff(), -__builtin_inff()};
+
+// How a window is folded: what positions outside of the input hold, how a tap is taken in, how the result is finished.
+template <int W>
+struct Weighted {
+  using V = Lanes<float, W>;
+  const float* filter;  // of the plane's block
+  static AGLOW_INLINE const float* outside() { return kZeros; }
+  AGLOW_INLINE V tap(int64_t index) const { return loadLanes<V>(filter + index * W); }
+  static AGLOW_INLINE V fold(V sum, V value, V weights) { return value * weights + sum; }
+  AGLOW_INLINE V finish(const PlaneDesc&, V sum, int64_t, int64_t) const { return sum; }
+};
+
+template <int W>
+struct Largest {
+  using V = Lanes<float, W>;
+  static AGLOW_INLINE const float* outside() { return kLowest; }
+  static AGLOW_INLINE V tap(int64_t) { return V{}; }
+  static AGLOW_INLINE V fold(V largest, V value, V) {
+    const V ordered = value > largest ? value : largest;
+    return value != value ? value : ordered;  // NaN wins
+  }
+  AGLOW_INLINE V finish(const PlaneDesc&, V largest, int64_t, int64_t) const { return largest; }
+};
+
+template <int W>
+struct Mean {
+  using V = Lanes<float, W>;
+  static AGLOW_INLINE const float* outside() { return kZeros; }
+  static AGLOW_INLINE V tap(int64_t) { return V{}; }
+  static AGLOW_INLINE V fold(V sum, V value, V) { return sum + value; }
+  static AGLOW_INLINE int64_t counted(int64_t first, int64_t dilation, int64_t kernel, int64_t extent, int64_t before,
+                                      int64_t after) {
+    const Taps taps = tapsInside(first + before, dilation, kernel, extent + before + after);
+    return larger(taps.end - taps.begin, 0);
+  }
+  AGLOW_INLINE V finish(const PlaneDesc& d, V sum, int64_t row, int64_t column) const {
+    const int64_t y = row * d.sy - d.py, x = column * d.sx - d.px, p = d.countPadding;
+    const int64_t rows = counted(y, d.dy, d.kh, d.height, p * d.py, p * d.bottom);
+    const int64_t columns = counted(x, d.dx, d.kw, d.width, p * d.px, p * d.right);
+    return sum / splat<float, W>(static_cast<float>(larger(rows * columns, 1)));
+  }
+};
+
+template <int W, int R, class Fold, class Out>
+AGLOW_INLINE void foldTile(const PlaneDesc& d, const Fold& fold, const float* plane, int64_t row, int64_t column,
+                           Out out) {
+  using V = Lanes<float, W>;
+  const V start = loadLanes<V>(Fold::outside());
+  V held[R];
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) held[r] = start;
+  const int64_t top = row * d.sy - d.py, first = column * d.sx - d.px;
+  const Taps rows = tapsInside(top, d.dy, d.kh, d.height);
+  AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
+    for (int64_t kx = 0; kx < d.kw; ++kx) {
+      const int64_t left = first + kx * d.dx;
+      const float* x = plane + ((top + ky * d.dy) * d.width + left) * W;
+      const V weights = fold.tap(ky * d.kw + kx);
+      AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+        const float* at = x + r * d.sx * W;
+        if (r < d.leftOutside || r >= R - d.rightOutside) {
+          const int64_t position = left + r * d.sx;
+          at = position >= 0 && position < d.width ? at : Fold::outside();
+        }
+        held[r] = Fold::fold(held[r], loadLanes<V>(at), weights);
+      }
+    }
+  }
+  // Small windows: from registers. Others through memory, so that what is fused with a result appears once in the code
+  // and not R times.
+  if (d.kh * d.kw <= 9) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) out(fold.finish(d, held[r], row, column + r), column + r);
+    return;
+  }
+  V results[R];
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) results[r] = held[r];
+  AGLOW_ROLLED for (int r = 0; r < R; ++r) out(fold.finish(d, results[r], row, column + r), column + r);
+}
+
+template <int W, int R, class MakeFold>
+AGLOW_INLINE int32_t foldPlanes(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue,
+                                MakeFold makeFold) {
+  const int64_t allTiles = d.outHeight * d.tiles;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t plane = unit / d.tileGroups, group = unit % d.tileGroups;
+    const int64_t image = plane / d.blocks, block = plane % d.blocks;
+    const float* x = static_cast<const float*>(p[1]) + plane * d.height * d.width * W;
+    const auto fold = makeFold(block);
+    for (int64_t t = group * allTiles / d.tileGroups; t < (group + 1) * allTiles / d.tileGroups; ++t) {
+      const int64_t row = t / d.tiles, inRow = t % d.tiles;
+      const auto out = [&](Lanes<float, W> value, int64_t column) __attribute__((always_inline)) {
+        epilogue(value, p, image, block, row * d.outWidth + column, 0, W);
+      };
+      const int64_t column = inRow * R - larger(inRow - d.tall, 0);
+      if (d.tall == d.tiles || inRow < d.tall) {
+        foldTile<W, R>(d, fold, x, row, column, out);
+      } else if constexpr (R > 1) {
+        foldTile<W, R - 1>(d, fold, x, row, column, out);
+      }
+    }
+  }
+  return kDone;
+}
+
+template <int W, int R>
+AGLOW_INLINE int32_t depthwise(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
+  const float* filter = static_cast<const float*>(p[2]);
+  return foldPlanes<W, R>(d, p, begin, end, epilogue, [&](int64_t block) __attribute__((always_inline)) {
+    return Weighted<W>{filter + block * d.kh * d.kw * W};
+  });
+}
+
+template <int W, int R, class Fold>
+AGLOW_INLINE int32_t pool(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
+  return foldPlanes<W, R>(d, p, begin, end, epilogue, [](int64_t) __attribute__((always_inline)) { return Fold{}; });
+}
+
+}  // namespace aglow::cpu
+
+#define AGLOW_PLANES(NAME, W, R, ...)                                                                          \
+  extern "C" int32_t aglow_##NAME##_r##R##_w##W(const aglow::cpu::PlaneDesc* d, void* const* p, int64_t begin, \
+                                                int64_t end, aglow::cpu::Epilogue<W>* epilogue) {              \
+    return aglow::cpu::__VA_ARGS__(*d, p, begin, end, epilogue);                                               \
+  }
+#define AGLOW_PLANES_ROWS(W, R)                                      \
+  AGLOW_PLANES(depthwise, W, R, depthwise<W, R>)                     \
+  AGLOW_PLANES(max_planes, W, R, pool<W, R, aglow::cpu::Largest<W>>) \
+  AGLOW_PLANES(mean_planes, W, R, pool<W, R, aglow::cpu::Mean<W>>)
+#define AGLOW_PLANES_WIDTHS(R) AGLOW_PLANES_ROWS(4, R) AGLOW_PLANES_ROWS(8, R) AGLOW_PLANES_ROWS(16, R)
+
+AGLOW_PLANES_WIDTHS(1)
+AGLOW_PLANES_WIDTHS(2)
+AGLOW_PLANES_WIDTHS(3)
+AGLOW_PLANES_WIDTHS(4)
+AGLOW_PLANES_WIDTHS(5)
+AGLOW_PLANES_WIDTHS(6)
+AGLOW_PLANES_WIDTHS(7)
+AGLOW_PLANES_WIDTHS(8)

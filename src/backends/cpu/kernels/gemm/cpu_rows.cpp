@@ -1,0 +1,189 @@
+// Which kernels multiply f32 matrices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/cpu/kernels/gemm/matvec_desc.h"
+#include "backends/cpu/kernels/gemm/tile_plan.h"
+#include "backends/cpu/kernels/plan.h"
+#include "support/sizes.h"
+
+namespace aglow::cpu {
+
+namespace {
+
+constexpr int64_t kBytes = sizeof(float);
+
+Decision isEmpty(const Problem& problem, const Machine&) {
+  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
+}
+
+KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
+
+struct Sizes {
+  int64_t batches, m, k, n;
+};
+
+// Leading axes of the left operand count as rows.
+Sizes packedSizes(const Problem& problem) {
+  const Shape& a = problem.inType(0).shape();
+  const int64_t k = a[a.rank() - 1];
+  const int64_t n = problem.attrs.integer("n");
+  return {.batches = 1, .m = problem.outType().elements() / n, .k = k, .n = n};
+}
+
+void sayResult(KernelPlan& plan, const Sizes& s) {
+  const int64_t dims[4] = {1, s.batches, s.m, s.n};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(s.batches * s.m) * static_cast<double>(s.k) * static_cast<double>(s.n);
+}
+
+Decision packedFits(const Problem& problem, const Machine& machine) {
+  const int64_t panel = problem.inType(1).dim(2);
+  if (panel != 2 * machine.lanes)
+    return Decision::no(fmt::format("panels of {} columns, not {}", panel, 2 * machine.lanes));
+  return Decision::yes();
+}
+
+Decision fewRows(const Problem& problem, const Machine& machine) {
+  if (Decision no = packedFits(problem, machine); !no) return no;
+  const int64_t m = packedSizes(problem).m;
+  if (m > kMatVecRows) return Decision::no(fmt::format("{} rows", m));
+  return Decision::yes();
+}
+
+KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
+  const Sizes s = packedSizes(problem);
+  const int64_t lanes = machine.lanes;
+  const MatVecDesc desc{
+      .depth = s.k, .columns = s.n, .vectors = ceilDiv(s.n, lanes), .panels = ceilDiv(s.n, 2 * lanes), .rows = s.m};
+  KernelPlan plan;
+  plan.steps = {{.kernel = fmt::format("matvec_m{}_w{}", s.m, lanes),
+                 .descriptor = descriptorBytes(desc),
+                 .units = ceilDiv(desc.panels, matVecPanels(s.m)),
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  sayResult(plan, s);
+  return plan;
+}
+
+// Rows a multiple of a page apart fall into the same few lines of the first-level cache, and a tile has more rows than
+// those hold. Such a left operand is copied first; gives the elements it takes in scratch memory, from `offset` on.
+int64_t spreadRows(KernelPlan& plan, TileDesc& desc, const Sizes& s, int64_t offset, const Machine& machine) {
+  constexpr int64_t kPage = 1024, kLine = 16, kManyRows = 8, kManyColumns = 128, kUnits = 16;  // in elements
+  if (s.k % kPage != 0 || s.m < kManyRows || s.n < kManyColumns) return 0;
+  const SpreadDesc spread{.from = 1,
+                          .to = 3,
+                          .toOffset = offset,
+                          .rows = s.batches * s.m,
+                          .width = s.k,
+                          .distance = s.k + kLine,
+                          .unitRows = ceilDiv(s.batches * s.m, kUnits)};
+  plan.steps.push_back({.kernel = fmt::format("spread_rows_w{}", machine.lanes),
+                        .descriptor = descriptorBytes(spread),
+                        .units = ceilDiv(spread.rows, spread.unitRows)});
+  desc.x = {.operand = 3, .offset = offset};
+  desc.xColumn = spread.distance;
+  return spread.rows * spread.distance;
+}
+
+KernelPlan planPacked(const Problem& problem, const Machine& machine) {
+  const Sizes s = packedSizes(problem);
+  TileDesc desc = matrixTiles(s.m, s.k, s.n, machine);
+  KernelPlan plan;
+  desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
+  plan.steps.push_back(planTiles(desc, machine));
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
+  sayResult(plan, s);
+  return plan;
+}
+
+// The leading axes of a product, merged where both operands step through them evenly.
+struct BatchAxis {
+  int64_t extent, a, b;  // distances in matrices
+};
+
+std::vector<BatchAxis> batchAxes(const Problem& problem) {
+  const auto leading = [](const Shape& shape) {
+    return Shape(std::vector<int64_t>(shape.dims().begin(), shape.dims().end() - 2));
+  };
+  const Shape out = leading(problem.outType().shape());
+  const std::vector<int64_t> a = broadcastStrides(leading(problem.inType(0).shape()), out);
+  const std::vector<int64_t> b = broadcastStrides(leading(problem.inType(1).shape()), out);
+  std::vector<BatchAxis> axes;
+  for (int i = 0; i < out.rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const BatchAxis axis{out[i], a[at], b[at]};
+    if (axis.extent == 1) continue;
+    if (!axes.empty() && axes.back().a == axis.a * axis.extent && axes.back().b == axis.b * axis.extent)
+      axes.back() = {axes.back().extent * axis.extent, axis.a, axis.b};
+    else
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
+Decision tilesMultiply(const Problem& problem, const Machine&) {
+  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
+  if (problem.outType().elements() == 0 || problem.inType(0).elements() == 0) return Decision::no("nothing to compute");
+  if (problem.inType(0).rank() < 2 || problem.inType(1).rank() < 2) return Decision::no("an operand is a vector");
+  if (batchAxes(problem).size() > 3) return Decision::no("leading axes broadcast in too many ways");
+  return Decision::yes();
+}
+
+KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
+  const Type &a = problem.inType(0), &b = problem.inType(1);
+  std::vector<BatchAxis> axes = batchAxes(problem);
+  Sizes s{.batches = 1, .m = a.dim(a.rank() - 2), .k = a.dim(a.rank() - 1), .n = b.dim(b.rank() - 1)};
+  // One right operand for all: the left ones are rows of one matrix.
+  if (axes.size() == 1 && axes[0].b == 0 && axes[0].a == 1) {
+    s.m *= axes[0].extent;
+    axes.clear();
+  }
+  const int64_t lanes = machine.lanes, panel = 2 * lanes, panels = ceilDiv(s.n, panel);
+  TileDesc desc = matrixTiles(s.m, s.k, s.n, machine);
+
+  // Whole vectors may be read in place, which pays where few rows would share the copy, or rows lie close together.
+  constexpr int64_t kFewRows = 28, kNear = 512;
+  const bool inPlace = s.n % lanes == 0 && (s.m <= kFewRows || s.n * kBytes <= kNear);
+  KernelPlan plan;
+  int64_t matrix = s.k * s.n, packed = 0;
+  if (inPlace) {
+    desc.wPanel = panel;
+    desc.wRow = s.n;
+  } else {
+    const int64_t matrices = b.elements() / std::max<int64_t>(matrix, 1);
+    matrix = panels * s.k * panel;
+    packed = matrices * matrix;
+    const PackDesc pack{.from = 2, .to = 3, .depth = s.k, .columns = s.n, .panels = panels};
+    plan.steps.push_back({.kernel = fmt::format("pack_panels_w{}", lanes),
+                          .descriptor = descriptorBytes(pack),
+                          .units = matrices * panels});
+    desc.w = {.operand = 3, .offset = 0};
+    desc.partial.offset = packed;
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t to = 3 - axes.size() + i;
+    s.batches *= axes[i].extent;
+    desc.images[to] = axes[i].extent;
+    desc.xImage[to] = axes[i].a * s.m * s.k;
+    desc.wImage[to] = axes[i].b * matrix;
+  }
+  plan.steps.push_back(planTiles(desc, machine));
+  plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
+  sayResult(plan, s);
+  return plan;
+}
+
+constexpr KernelRow kRows[] = {
+    {Op::PackedMatMul, "nothing", isEmpty, planNothing},
+    {Op::PackedMatMul, "matvec", fewRows, planMatVec},
+    {Op::PackedMatMul, "tiles", packedFits, planPacked},
+    {Op::MatMul, "tiles", tilesMultiply, planMatMul},
+};
+
+}  // namespace
+
+std::span<const KernelRow> gemmRows() { return kRows; }
+
+}  // namespace aglow::cpu

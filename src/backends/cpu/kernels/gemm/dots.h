@@ -1,0 +1,137 @@
+// Products of rows with rows: the axis that is summed over lies last in both operands, so nothing is packed. Vectors
+// run along that axis, and a tile's sums are added up across lanes at its end. For kernels only.
+#pragma once
+
+#include "backends/cpu/kernels/loops.h"
+#include "backends/cpu/kernels/vectors.h"
+
+namespace aglow::cpu {
+
+template <int N>
+struct Number {
+  static constexpr int value = N;
+};
+
+// f(Number<count>) for a count from 1 to N.
+template <int N, class F>
+AGLOW_INLINE void withNumber(int64_t count, F f) {
+  if (count == N)
+    f(Number<N>{});
+  else if constexpr (N > 1)
+    withNumber<N - 1>(count, f);
+}
+
+template <int W>
+AGLOW_INLINE Lanes<float, W> loadSome(const float* from, int64_t count) {
+  if (count == W) return loadLanes<Lanes<float, W>>(from);
+  Lanes<float, W> value{};
+  for (int64_t i = 0; i < count; ++i) value[i] = from[i];
+  return value;
+}
+template <int W>
+AGLOW_INLINE void storeSome(float* to, Lanes<float, W> value, int64_t count) {
+  if (count == W)
+    storeLanes(to, value);
+  else
+    for (int64_t i = 0; i < count; ++i) to[i] = value[i];
+}
+
+template <int First, int W, int... I>
+AGLOW_INLINE Lanes<float, sizeof...(I)> lanesFrom(Lanes<float, W> v, LaneList<I...>) {
+  return __builtin_shufflevector(v, v, (First + I)...);
+}
+
+// Lane n is the sum of the lanes n, n + N, n + 2 N, ...
+template <int N, int W>
+AGLOW_INLINE Lanes<float, N> foldLanes(Lanes<float, W> v) {
+  if constexpr (W == N)
+    return v;
+  else
+    return foldLanes<N, W / 2>(lanesFrom<0, W>(v, LanesUpTo<W / 2>{}) + lanesFrom<W / 2, W>(v, LanesUpTo<W / 2>{}));
+}
+
+// Lane n is the sum of all lanes of row n. Two rows become one with their lanes in turn, until one is left.
+template <int W, int N, int Count = N>
+AGLOW_INLINE Lanes<float, N> sumsOf(Lanes<float, W>* rows) {
+  if constexpr (Count == 1) {
+    return foldLanes<N, W>(rows[0]);
+  } else {
+    constexpr int kHalf = Count / 2;
+    AGLOW_UNROLL for (int i = 0; i < kHalf; ++i) rows[i] =
+        zip<0>(rows[i], rows[i + kHalf], LanesUpTo<W>{}) + zip<W / 2>(rows[i], rows[i + kHalf], LanesUpTo<W>{});
+    return sumsOf<W, N, kHalf>(rows);
+  }
+}
+
+// The last `count` of `depth` elements, in the highest lanes where there are elements enough to fill the others.
+template <int W>
+AGLOW_INLINE Lanes<float, W> loadRest(const float* row, int64_t depth, int64_t count) {
+  using V = Lanes<float, W>;
+  if (depth < W) return loadSome<W>(row, count);
+  Lanes<int32_t, W> lane;
+  AGLOW_UNROLL for (int i = 0; i < W; ++i) lane[i] = i;
+  return lane >= static_cast<int32_t>(W - count) ? loadLanes<V>(row + depth - W) : V{};
+}
+
+// M rows of x by N rows of w: sums[m] has the products with the rows of w. Rows follow each other in memory, so the
+// processor itself fetches what comes next, and better than it could be told to.
+template <int W, int M, int N>
+AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N], int64_t depth,
+                          Lanes<float, N> (&sums)[M]) {
+  using V = Lanes<float, W>;
+  V parts[M][N];
+  AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int n = 0; n < N; ++n) parts[m][n] = V{};
+  const auto add = [&](auto load) __attribute__((always_inline)) {
+    V values[M];
+    AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = load(x[m]);
+    AGLOW_UNROLL for (int n = 0; n < N; ++n) {
+      const V weights = load(w[n]);
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) parts[m][n] = values[m] * weights + parts[m][n];
+    }
+  };
+  int64_t k = 0;
+  AGLOW_ROLLED for (; k + W <= depth; k += W) {
+    add([&](const float* row) __attribute__((always_inline)) { return loadLanes<V>(row + k); });
+  }
+  if (const int64_t rest = depth - k; rest > 0)
+    add([&](const float* row) __attribute__((always_inline)) { return loadRest<W>(row, depth, rest); });
+  AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m] = sumsOf<W, N>(parts[m]);
+}
+
+// Rows that a tile may have: sums, an operand of each row, and one of the weights must fit into the registers.
+template <int W>
+inline constexpr int kDotRows = W == 16 ? 6 : 3;
+
+struct DotRows {
+  const float* at;
+  int64_t rows, step;
+};
+
+// All rows of x, at most `tile` at a time, by the rows of w [w.rows, depth]. Calls out(row, column, sums, count), count
+// being less than the lanes only for the last columns. Backwards, the last rows of w come first.
+template <int W, class Out>
+AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t depth, bool backwards, Out out) {
+  const auto rows = [&](auto m, int64_t first) __attribute__((always_inline)) {
+    constexpr int M = decltype(m)::value, N = M == 1 && W >= 8 ? 8 : 4;
+    const float* left[M];
+    AGLOW_UNROLL for (int i = 0; i < M; ++i) left[i] = x.at + (first + i) * x.step;
+    const int64_t groups = (w.rows + N - 1) / N;
+    AGLOW_ROLLED for (int64_t i = 0; i < groups; ++i) {
+      const int64_t column = (backwards ? groups - 1 - i : i) * N;
+      const float* right[N];
+      AGLOW_UNROLL for (int n = 0; n < N; ++n) right[n] =
+          w.at + (column + n < w.rows ? column + n : w.rows - 1) * w.step;
+      Lanes<float, N> sums[M];
+      dotTile<W, M, N>(left, right, depth, sums);
+      const int64_t count = N < w.rows - column ? N : w.rows - column;
+      AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], count);
+    }
+  };
+  int64_t first = 0;
+  for (; first + tile <= x.rows; first += tile)
+    withNumber<kDotRows<W>>(tile, [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+  if (first < x.rows)
+    withNumber<kDotRows<W>>(x.rows - first, [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+}
+
+}  // namespace aglow::cpu

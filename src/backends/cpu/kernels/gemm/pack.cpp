@@ -1,0 +1,60 @@
+// Packing: every element of the source goes to its place in a zeroed result.
+#include "backends/cpu/kernels/gemm/pack.h"
+
+#include <algorithm>
+
+#include "support/sizes.h"
+
+namespace aglow::cpu {
+
+namespace {
+
+const float* floats(const Tensor& t, int rank) {
+  AGLOW_CHECK(t.type().kind() == ElemKind::Float32 && t.type().rank() == rank, "cannot pack " + t.type().text());
+  return t.ref().as<const float>();
+}
+
+Tensor zeros(std::vector<int64_t> dims) { return Tensor(Type(ElemKind::Float32, Shape(std::move(dims)))); }
+
+}  // namespace
+
+Tensor packMatrix(const Tensor& b, int64_t panel) {
+  const float* from = floats(b, 2);
+  const int64_t k = b.type().dim(0), n = b.type().dim(1);
+  Tensor packed = zeros({ceilDiv(n, panel), k, panel});
+  auto* to = reinterpret_cast<float*>(packed.mutableData());
+  for (int64_t row = 0; row < k; ++row)
+    for (int64_t column = 0; column < n; ++column)
+      to[(column / panel * k + row) * panel + column % panel] = from[row * n + column];
+  return packed;
+}
+
+Tensor packFilter(const Tensor& filter, int64_t panel) {
+  const float* from = floats(filter, 4);
+  const Shape& shape = filter.type().shape();
+  const int64_t outputs = shape[0], channels = shape[1], taps = shape[2] * shape[3];
+  Tensor packed = zeros({ceilDiv(outputs, panel), shape[2], shape[3], channels, panel});
+  auto* to = reinterpret_cast<float*>(packed.mutableData());
+  for (int64_t first = 0; first < outputs; first += panel, to += taps * channels * panel) {
+    const int64_t count = std::min(panel, outputs - first);
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t o = 0; o < count; ++o)
+          to[(tap * channels + c) * panel + o] = from[((first + o) * channels + c) * taps + tap];
+  }
+  return packed;
+}
+
+Tensor packDepthwise(const Tensor& filter, int64_t lanes) {
+  const float* from = floats(filter, 4);
+  const Shape& shape = filter.type().shape();
+  AGLOW_CHECK(shape[1] == 1, "a depthwise filter has one input channel, not " + shape.text());
+  const int64_t taps = shape[2] * shape[3];
+  Tensor packed = zeros({ceilDiv(shape[0], lanes), shape[2], shape[3], lanes});
+  auto* to = reinterpret_cast<float*>(packed.mutableData());
+  for (int64_t c = 0; c < shape[0]; ++c)
+    for (int64_t tap = 0; tap < taps; ++tap) to[(c / lanes * taps + tap) * lanes + c % lanes] = from[c * taps + tap];
+  return packed;
+}
+
+}  // namespace aglow::cpu

@@ -1,0 +1,166 @@
+// The register-tile product: R columns of a row of results by C vectors of output channels stay in registers while the
+// channels and taps run past. It serves products of matrices, convolutions and the products of Winograd's method.
+// For kernels only.
+#pragma once
+
+#include "backends/cpu/kernels/gemm/tile_desc.h"
+#include "backends/cpu/kernels/loops.h"
+#include "backends/cpu/kernels/vectors.h"
+
+namespace aglow::cpu {
+
+// What columns outside of the input read.
+alignas(64) inline constexpr float kZeros[16] = {};
+
+inline constexpr int64_t kLine = 16;  // floats in a line of the cache
+
+AGLOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+AGLOW_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+AGLOW_INLINE int64_t roundedUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+AGLOW_INLINE float* placeOf(void* const* p, const TilePlace& place) {
+  return static_cast<float*>(p[place.operand]) + place.offset;
+}
+
+// The taps of a window axis that lie inside of the input.
+struct Taps {
+  int64_t begin, end;
+};
+
+AGLOW_INLINE Taps tapsInside(int64_t first, int64_t dilation, int64_t taps, int64_t extent) {
+  const int64_t begin = first >= 0 ? 0 : roundedUp(-first, dilation);
+  const int64_t end = first >= extent ? 0 : smaller(taps, roundedUp(extent - first, dilation));
+  return {begin, end};
+}
+
+// One tile: where it stands, what it reads.
+struct TilePart {
+  const float* x;         // of the image and group
+  const float* w;         // of the image and panel
+  float* partial;         // R x C vectors
+  int64_t row, column;    // of the first result
+  int64_t block, blocks;  // of the pass
+  bool first, last;       // pass
+  int64_t ahead;          // where the tile's share of the next panel lies, seen from its own panel
+  bool prefetches;
+};
+
+// Calls out(r, c, sum) for all of the tile's results once the last pass is done.
+template <int W, int R, int C, class Out>
+AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) {
+  using V = Lanes<float, W>;
+  V sums[R][C];
+  if (part.first) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
+  } else {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] =
+        loadLanes<V>(part.partial + (r * C + c) * W);
+  }
+
+  const int64_t top = part.row * d.sy - d.py;
+  const int64_t start = part.column * d.sx - d.px;
+  const Taps rows = tapsInside(top, d.dy, d.kh, d.height);
+  const int64_t step = d.sx * d.xColumn;
+  AGLOW_ROLLED for (int64_t b = part.block; b < part.block + part.blocks; ++b) {
+    const int64_t count = smaller(d.block, d.channels - b * d.block);
+    AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
+      AGLOW_ROLLED for (int64_t kx = 0; kx < d.kw; ++kx) {
+        const int64_t left = start + kx * d.dx;
+        const float* x = part.x + b * d.xBlock + (top + ky * d.dy) * d.xRow + left * d.xColumn;
+        const float* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
+        const float* at[R];
+        int64_t channel[R];  // distance from one to the next
+        AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+          at[r] = x + r * step;
+          channel[r] = d.xChannel;
+          if (r < d.left || r >= R - d.right) {
+            const int64_t column = left + r * d.sx;
+            const bool inside = column >= 0 && column < d.width;
+            at[r] = inside ? at[r] : kZeros;
+            if (d.xChannel != 1) channel[r] = inside ? d.xChannel : 0;
+          }
+        }
+        if (part.prefetches)
+          for (int64_t line = 0; line < d.prefetch; ++line) __builtin_prefetch(w + part.ahead + line * kLine, 0, 2);
+        AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) {
+          V weights[C];
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<V>(w + c * W);
+          AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+            const V value = splat<float, W>(at[r][i * channel[r]]);
+            AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = value * weights[c] + sums[r][c];
+          }
+        }
+      }
+    }
+  }
+
+  if (!part.last) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c)
+        storeLanes(part.partial + (r * C + c) * W, sums[r][c]);
+    return;
+  }
+  // Mostly through memory, so that what is fused with a result appears once in the code and not R times.
+  if (d.direct) {
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) out(r, c, sums[r][c]);
+    return;
+  }
+  V results[R][C];
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) results[r][c] = sums[r][c];
+  AGLOW_ROLLED for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) out(r, c, results[r][c]);
+}
+
+// Calls out(value, image, vector, row, column) for every vector of the results of the units begin to end.
+template <int W, int R, class Out>
+AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, float* partial, int64_t begin,
+                               int64_t end, Out out) {
+  const int64_t allTiles = d.outHeight * d.tiles;
+  const int64_t blocks = roundedUp(d.channels, d.block);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t panelGroup = unit % d.panelGroups, tileGroup = unit / d.panelGroups % d.tileGroups;
+    const int64_t image = unit / (d.panelGroups * d.tileGroups);
+    const int64_t i2 = image % d.images[2], i1 = image / d.images[2] % d.images[1],
+                  i0 = image / (d.images[2] * d.images[1]);
+    const float* xImage = x + i0 * d.xImage[0] + i1 * d.xImage[1] + i2 * d.xImage[2];
+    const float* wImage = w + i0 * d.wImage[0] + i1 * d.wImage[1] + i2 * d.wImage[2];
+    const int64_t tile0 = tileGroup * allTiles / d.tileGroups,
+                  tiles = (tileGroup + 1) * allTiles / d.tileGroups - tile0;
+    const int64_t panel0 = panelGroup * d.panels / d.panelGroups,
+                  panels = (panelGroup + 1) * d.panels / d.panelGroups - panel0;
+    // Sums over nothing need a pass too.
+    for (int64_t block = 0; block == 0 || block < blocks; block += d.passBlocks) {
+      for (int64_t i = 0; i < tiles * panels; ++i) {
+        const int64_t t = i % tiles, panel = panel0 + i / tiles;
+        const int64_t row = (tile0 + t) / d.tiles, inRow = (tile0 + t) % d.tiles;
+        const int64_t column = inRow * R - larger(inRow - d.tall, 0);
+        const TilePart part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
+                            .w = wImage + panel * d.wPanel,
+                            .partial = d.unitPartials == 0 ? partial : partial + unit * d.unitPartials + i * R * 2 * W,
+                            .row = row,
+                            .column = column,
+                            .block = block,
+                            .blocks = smaller(d.passBlocks, blocks - block),
+                            .first = block == 0,
+                            .last = block + d.passBlocks >= blocks,
+                            .ahead = d.wPanel + t * d.prefetch * kLine,
+                            .prefetches = d.prefetch > 0 && t * d.prefetch < d.prefetchable};
+        const auto store = [&](int r, int c, Lanes<float, W> value)
+                               __attribute__((always_inline)) { out(value, image, panel * 2 + c, row, column + r); };
+        // Said twice, so that bodies nobody needs are seen to be so.
+        const bool whole = d.vectors % 2 == 0 || panel * 2 + 2 <= d.vectors;
+        if (d.tall == d.tiles || inRow < d.tall) {
+          if (whole)
+            computeTile<W, R, 2>(d, part, store);
+          else
+            computeTile<W, R, 1>(d, part, store);
+        } else if constexpr (R > 1) {
+          if (whole)
+            computeTile<W, R - 1, 2>(d, part, store);
+          else
+            computeTile<W, R - 1, 1>(d, part, store);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace aglow::cpu

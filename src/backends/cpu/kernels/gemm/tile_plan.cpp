@@ -1,0 +1,110 @@
+// Decisions behind register tiles, from the sizes of caches and measured limits.
+#include "backends/cpu/kernels/gemm/tile_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/sizes.h"
+
+namespace aglow::cpu {
+
+namespace {
+
+constexpr int64_t kBytes = sizeof(float);
+constexpr int64_t kLineBytes = 64;
+
+int64_t imagesOf(const TileDesc& d) { return d.images[0] * d.images[1] * d.images[2]; }
+int64_t blocksOf(const TileDesc& d) { return ceilDiv(d.channels, d.block); }
+int64_t unitsOf(const TileDesc& d) { return imagesOf(d) * d.tileGroups * d.panelGroups; }
+
+// Rows of results are cut so that tiles differ by one column at most. Two vectors a column, their weights and one
+// operand must fit into the registers.
+int64_t cutRows(TileDesc& d, const Machine& machine) {
+  const int64_t highest = machine.registers >= 32 ? 14 : 6;
+  d.tiles = ceilDiv(d.outWidth, highest);
+  const int64_t rows = ceilDiv(d.outWidth, d.tiles);
+  d.tall = d.outWidth - d.tiles * (rows - 1);
+  d.left = std::min(ceilDiv(d.px, d.sx), rows);
+  const int64_t lastInside = floorDiv(d.width - 1 + d.px - (d.kw - 1) * d.dx, d.sx);
+  d.right = std::clamp<int64_t>(d.outWidth - 1 - lastInside, 0, rows);
+  return rows;
+}
+
+// Passes keep what all tiles read of a panel in the second-level cache, and rows of matrices, which lie far apart, in
+// the first.
+int64_t passesOf(const TileDesc& d, int64_t panelBytes, const Machine& machine) {
+  constexpr int64_t kDeep = 1024, kPassDepth = 384;
+  if (d.outHeight * d.tiles < 4) return 1;
+  if (d.kh * d.kw > 1) return ceilDiv(panelBytes, machine.l2 / 2);
+  return d.channels > kDeep ? ceilDiv(d.channels, kPassDepth) : 1;
+}
+
+}  // namespace
+
+TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine) {
+  const int64_t lanes = machine.lanes, panel = 2 * lanes;
+  TileDesc d{};
+  d.x = {.operand = 1, .offset = 0};
+  d.w = {.operand = 2, .offset = 0};
+  d.partial = {.operand = 3, .offset = 0};
+  std::fill_n(d.images, 3, 1);
+  d.channels = depth;
+  d.block = d.xBlock = 16;
+  d.xColumn = depth;
+  d.xChannel = 1;
+  d.wPanel = depth * panel;
+  d.wRow = panel;
+  d.height = d.outHeight = d.kh = d.kw = d.sy = d.sx = d.dy = d.dx = 1;
+  d.width = d.outWidth = rows;
+  d.panels = d.panelsPerGroup = ceilDiv(columns, panel);
+  d.vectors = ceilDiv(columns, lanes);
+  d.columns = columns;
+  d.matrix = 1;
+  return d;
+}
+
+KernelStep planTiles(TileDesc& d, const Machine& machine) {
+  constexpr double kUnitFlops = 2e6;  // worth the handing over to a thread
+  constexpr int64_t kUnits = 32, kUnitsWithPasses = 4;
+  const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
+  const int64_t allTiles = d.outHeight * d.tiles, images = imagesOf(d);
+  const int64_t panelBytes = d.channels * d.kh * d.kw * panel * kBytes;
+  const bool oneFilter = d.wImage[0] == 0 && d.wImage[1] == 0 && d.wImage[2] == 0;
+  const int64_t weightBytes = (oneFilter ? 1 : images) * d.panels * panelBytes;
+  const bool weightsFit = weightBytes <= machine.l2 / 2;
+
+  const int64_t passes = passesOf(d, panelBytes, machine);
+  d.passBlocks = std::max<int64_t>(ceilDiv(blocksOf(d), passes), 1);
+
+  // What a group of tiles reads stays in the second-level cache for all its panels.
+  const int64_t inputBytes = d.panels / d.panelsPerGroup * d.channels * d.height * d.width * kBytes;
+  const int64_t fitting =
+      d.panels == d.panelsPerGroup && d.panels > 1 ? ceilDiv(inputBytes / passes, machine.l2 / 2) : 1;
+  const auto most = static_cast<int64_t>(tileFlops(d, machine) / kUnitFlops) / images;
+  const int64_t wanted = std::clamp<int64_t>(most, 1, ceilDiv(passes > 1 ? kUnitsWithPasses : kUnits, images));
+  d.tileGroups = std::clamp<int64_t>(weightsFit ? std::max(fitting, wanted) : fitting, 1, allTiles);
+  d.panelGroups = std::clamp<int64_t>(ceilDiv(wanted, d.tileGroups), 1, d.panels);
+
+  const int64_t unitTiles = ceilDiv(allTiles, d.tileGroups), unitPanels = ceilDiv(d.panels, d.panelGroups);
+  d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel : 0;
+
+  constexpr int64_t kShort = 128;
+  d.direct = d.channels * d.kh * d.kw <= kShort ? 1 : 0;
+  d.prefetchable = ceilDiv(d.block * panel * kBytes, kLineBytes);
+  d.prefetch = weightsFit || d.wRow != panel ? 0 : ceilDiv(d.prefetchable, unitTiles);
+
+  return {.kernel = fmt::format("tiles_r{}_w{}", rows, machine.lanes),
+          .descriptor = descriptorBytes(d),
+          .units = unitsOf(d),
+          .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
+}
+
+int64_t partialElements(const TileDesc& d) { return unitsOf(d) * d.unitPartials; }
+
+double tileFlops(const TileDesc& d, const Machine& machine) {
+  return 2. * static_cast<double>(imagesOf(d)) * static_cast<double>(d.outHeight * d.outWidth) *
+         static_cast<double>(d.kh * d.kw * d.channels) * static_cast<double>(d.vectors * machine.lanes);
+}
+
+}  // namespace aglow::cpu

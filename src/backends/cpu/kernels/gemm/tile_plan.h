@@ -1,0 +1,20 @@
+// How the register-tile product goes about a shape: the height of tiles, units of work, passes and prefetches.
+#pragma once
+
+#include "backends/cpu/kernels/gemm/tile_desc.h"
+#include "backends/cpu/kernels/plan.h"
+
+namespace aglow::cpu {
+
+// The shape of a product of matrices: the channels of a position side by side, one tap, one image. The rest of the
+// fields that say where operands lie and how large they are is for the caller to change.
+TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine);
+
+// Fills in all that follows from the shape, and gives the step; its kernel has an epilogue. The descriptor's partial
+// sums start at desc.partial and take partialElements(desc).
+KernelStep planTiles(TileDesc& desc, const Machine& machine);
+int64_t partialElements(const TileDesc& desc);
+
+double tileFlops(const TileDesc& desc, const Machine& machine);
+
+}  // namespace aglow::cpu

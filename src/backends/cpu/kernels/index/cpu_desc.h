@@ -1,0 +1,35 @@
+// Descriptors of kernels that read and write at computed places.
+#pragma once
+
+#include "backends/cpu/kernels/domain.h"
+#include "backends/cpu/kernels/walk.h"
+
+namespace aglow::cpu {
+
+struct IndexDesc {
+  int64_t operand;  // which of the addresses
+  int64_t bytes;    // 4 or 8
+  int64_t count;
+  int64_t extent;  // of the axis
+};
+
+// An item is a piece of a row of the result: rows are counted by the axes outside, then by the indices.
+struct GatherDesc {
+  IndexDesc indices;
+  int64_t rowBytes, pieceBytes, pieces;
+  Items items;
+};
+
+// The scratch memory holds, for each row of data, the last update of it (-1: none), and for each update the one before
+// it of the same row. An item is a piece of a row.
+struct ScatterDesc {
+  IndexDesc indices;
+  int64_t combines;  // 0: the last update replaces the row
+  int64_t how;       // Combination
+  int64_t flip;
+  int64_t elemBytes;
+  int64_t rowSize, pieceSize, pieces;
+  Items items;
+};
+
+}  // namespace aglow::cpu

@@ -1,0 +1,23 @@
+// Descriptor of pools.
+#pragma once
+
+#include "backends/cpu/kernels/domain.h"
+#include "backends/cpu/kernels/window.h"
+
+namespace aglow::cpu {
+
+// Results side by side that one item computes.
+inline constexpr int64_t kPoolCols = 64;
+
+// An item is a block of a row of results: planes (images by channels), rows, blocks.
+struct PoolDesc {
+  int64_t inputSize;     // positions of a plane
+  int64_t rows, blocks;  // of a plane's results
+  int64_t start;         // max: bits of the kind's lowest value, a double or an int64
+  int64_t flip;          // max: kSignBit for 64 bits without sign
+  int64_t countPadding;  // mean: padding counts as elements
+  Items items;
+  WindowDesc window;
+};
+
+}  // namespace aglow::cpu

@@ -1,0 +1,95 @@
+// Reductions and scans: which axes are kept and which are combined, and what a block of results is.
+#include <bit>
+
+#include "backends/cpu/kernels/generic_plans.h"
+#include "backends/cpu/kernels/reduce/cpu_desc.h"
+#include "reference/arithmetic.h"
+#include "reference/axis_lines.h"
+
+namespace aglow::cpu::generic {
+
+namespace {
+
+Combination combinationOf(const std::string& kind) {
+  if (kind == "prod") return kProd;
+  if (kind == "max") return kMax;
+  return kind == "min" ? kMin : kSum;
+}
+
+// The bits of what changes nothing.
+int64_t neutral(Combination how, ElemKind kind) {
+  const auto value = [&]<class D>(D) {
+    if (how == kMax) return lowestOf<D>(kind);
+    if (how == kMin) return highestOf<D>(kind);
+    return how == kProd ? D{1} : D{0};
+  };
+  return isFloat(kind) ? std::bit_cast<int64_t>(value(double{})) : value(int64_t{});
+}
+
+}  // namespace
+
+LinesDesc linesDesc(const Shape& shape, int64_t axis) {
+  const AxisLines lines(shape, axis);
+  LinesDesc desc{lines.extent, lines.stride, ceilDiv(lines.stride, kReduceCols), {}};
+  desc.items =
+      dealt(lines.outer * desc.blocks, std::min<int64_t>(lines.stride, kReduceCols) * lines.extent, kUnitElements);
+  return desc;
+}
+
+KernelPlan reduce(const Problem& problem, const Machine& machine) {
+  KernelPlan plan;
+  const Type& y = problem.outType();
+  if (y.elements() == 0) return plan;
+  const Shape& x = problem.inType(0).shape();
+  const std::vector<int64_t>& axes = problem.attrs.ints("axes");
+  const Combination how = combinationOf(problem.attrs.word("kind"));
+  const ElemKind kind = y.kind();
+
+  ReduceDesc desc{};
+  desc.how = how;
+  desc.withoutSign = kind == ElemKind::UInt64 ? 1 : 0;
+  desc.flip = desc.withoutSign != 0 && (how == kMax || how == kMin) ? kSignBit : 0;
+  desc.start = neutral(how, kind);
+  // Axes next to each other that are both kept, or both combined, are one: kept axes have a step in the result.
+  std::vector<int64_t> kept(x.dims());
+  desc.places = 1;
+  for (const int64_t axis : axes) {
+    desc.places *= x[static_cast<int>(axis)];
+    kept[static_cast<size_t>(axis)] = 1;
+  }
+  desc.divisor = problem.attrs.word("kind") == "mean" ? desc.places : -1;
+  desc.cols = desc.run = 1;
+  std::vector<StridedAxis> joined = joinedAxes(x.dims(), x.strides(), broadcastStrides(Shape(kept), x));
+  const StridedAxis inner = joined.back();
+  if (inner.extent > 1 && inner.from == 1) {
+    (inner.to == 0 ? desc.run : desc.cols) = inner.extent;
+    joined.pop_back();
+  }
+  for (const StridedAxis& axis : joined) {
+    if (axis.extent == 1 || (axis.to == 0 && desc.places == 0)) continue;
+    addAxis(axis.to == 0 ? desc.reduced : desc.kept, {axis.extent, {axis.from}});
+  }
+  addAxis(desc.kept, {ceilDiv(desc.cols, kReduceCols), {kReduceCols}});
+  const int64_t each = std::max<int64_t>(desc.places, 1);
+  desc.places /= desc.run;
+  desc.items = dealt(desc.kept.count(), std::min<int64_t>(desc.cols, kReduceCols) * each, kUnitElements);
+
+  if (kind == ElemKind::Float32 && how != kProd) {
+    plan.steps.push_back(step("reduce_lanes" + lanesName(machine), desc, desc.items));
+  } else {
+    plan.steps.push_back(step("reduce" + domainName(domainFor(kind)), desc, desc.items, loadAndStore(kind)));
+  }
+  return plan;
+}
+
+KernelPlan scan(const Problem& problem, const Machine&) {
+  KernelPlan plan;
+  const Type& x = problem.inType(0);
+  if (x.elements() == 0) return plan;
+  ScanDesc desc{linesDesc(x.shape(), problem.attrs.integer("axis")), combinationOf(problem.attrs.word("kind")),
+                problem.attrs.integer("exclusive"), problem.attrs.integer("reverse")};
+  plan.steps.push_back(step("scan" + domainName(domainFor(x.kind())), desc, desc.lines.items, loadAndStore(x.kind())));
+  return plan;
+}
+
+}  // namespace aglow::cpu::generic

@@ -1,0 +1,101 @@
+// The pass that moves convolutions and what lies between them to blocked channels. Nodes are remade where they stand;
+// a value is converted before its first reader that needs it otherwise, once for all readers.
+#include <map>
+
+#include "backends/cpu/layout/choose.h"
+#include "backends/cpu/layout/layout.h"
+
+namespace aglow {
+
+namespace {
+
+class BlockRewriter final : public BlockSource {
+public:
+  BlockRewriter(Function& function, Builder& builder, Blocks form, LayoutChoice choice)
+      : BlockSource(builder, form), function_(function), choice_(std::move(choice)) {
+    for (const Node* save : function.saves()) written_.insert(save->input(1).node);
+  }
+
+  void run() {
+    for (Node* node = function_.front(); node != nullptr; node = function_.next(node)) {
+      b.before(node).named(node->name());
+      if (choice_.blocked.contains(node))
+        onBlocks(*node);
+      else
+        onPlanes(*node);
+    }
+    for (auto node = replaced_.rbegin(); node != replaced_.rend(); ++node) function_.erase(*node);
+  }
+
+  Value blocked(Value v) override {
+    return found(blocked_, v, [&] {
+      const Constant* constant = asConstant(v);
+      return constant != nullptr ? b.constant(blocks.tensor(constant->tensor())) : blocks.fromPlanar(b, v);
+    });
+  }
+
+  Value planar(Value v) override {
+    if (!isBlocked(v)) return v;
+    return found(planar_, v, [&] { return blocks.toPlanar(b, blocked(v), v.shape()); });
+  }
+
+private:
+  using Forms = std::map<std::pair<const Node*, int>, Value>;
+
+  bool isBlocked(Value v) const { return v && choice_.blocked.contains(v.node); }
+
+  template <class Make>
+  Value found(Forms& forms, Value v, const Make& make) {
+    const auto it = forms.find({v.node, v.index});
+    if (it != forms.end()) return it->second;
+    const Value made = make();
+    // What a Save has changed must be read again.
+    if (!written_.contains(v.node)) forms[{v.node, v.index}] = made;
+    return made;
+  }
+
+  void onBlocks(Node& node) {
+    const auto conv = choice_.convs.find(&node);
+    blocked_[{&node, 0}] =
+        conv != choice_.convs.end() ? blockedConv(node, conv->second, *this) : findBlockedOp(node)->build(node, *this);
+    replaced_.push_back(&node);
+  }
+
+  void onPlanes(Node& node) {
+    if (leadsToChannelsLast(node) && isBlocked(node.input(0)) && !node.predicate()) {
+      replaceAllUses(node.result(), blocks.toChannelsLast(b, blocked(node.input(0)), node.type().shape()));
+      replaced_.push_back(&node);
+      return;
+    }
+    for (int i = 0; i < node.inputCount(); ++i)
+      if (isBlocked(node.input(i))) node.setInput(i, planar(node.input(i)));
+    if (isBlocked(node.predicate())) node.setPredicate(planar(node.predicate()));
+  }
+
+  Function& function_;
+  LayoutChoice choice_;
+  std::unordered_set<const Node*> written_;
+  Forms blocked_, planar_;
+  std::vector<Node*> replaced_;
+};
+
+}  // namespace
+
+Pass blockedLayoutPass(const VectorLayout& layout) {
+  const Blocks blocks(layout.lanes);
+  return {.name = "blocked-layout",
+          .doc = "Moves convolutions, and what lies between them, to blocked channels.",
+          .run = [blocks](Function& function, PassContext& context) -> Result<bool> {
+            LayoutChoice choice = chooseLayouts(function, blocks, context.enabled(kWinograd));
+            const auto convs = static_cast<int64_t>(choice.convs.size());
+            Builder builder(function);
+            AGLOW_TRY(const bool changed, building([&] {
+                        BlockRewriter(function, builder, blocks, std::move(choice)).run();
+                        return convs > 0;
+                      }));
+            context.count("blocked-layout", convs);
+            return changed;
+          }};
+}
+
+}  // namespace aglow

@@ -1,0 +1,109 @@
+// The choice as a cut: on the source's side of it are nodes on blocked channels, on the sink's side planar ones. A
+// value costs once for each direction in which it must be converted, however many readers want it, and a node on blocks
+// costs what its empty lanes add.
+#include "backends/cpu/layout/choose.h"
+
+#include <algorithm>
+
+#include "backends/cpu/layout/min_cut.h"
+
+namespace aglow {
+
+namespace {
+
+// A conversion touches elements in another order than they lie in, which takes longer than computing on some more.
+constexpr int64_t kMove = 4;
+constexpr int64_t kStart = 1000;  // of any instruction
+
+class Choice {
+public:
+  Choice(const Function& function, const Blocks& blocks, bool winograd)
+      : function_(function), blocks_(blocks), winograd_(winograd) {}
+
+  LayoutChoice run() {
+    for (const auto& node : function_.nodes())
+      if (const ConvForm form = convFormOf(*node, blocks_, winograd_); form != ConvForm::None)
+        choice_.convs.emplace(node.get(), form);
+    if (choice_.convs.empty()) return {};
+    for (const auto& node : function_.nodes()) place(*node);
+    for (Placeholder* place : function_.module().placeholders()) price(*place);
+    for (const auto& node : function_.nodes()) price(*node);
+    const std::vector<bool> onBlocks = cut_.sourceSide();
+    for (const auto& [node, vertex] : vertices_)
+      if (onBlocks[static_cast<size_t>(vertex)]) choice_.blocked.insert(node);
+    return std::move(choice_);
+  }
+
+private:
+  int64_t blockedElements(const Shape& planar) const { return Shape(blocks_.dims(planar)).elements(); }
+
+  bool canHaveBlocks(Node& node) const {
+    const BlockedOp* op = findBlockedOp(node);
+    if (op == nullptr || node.predicate() || !Blocks::canHold(node.type()) || !op->fits(node, blocks_)) return false;
+    for (int i = 0; i < node.inputCount(); ++i)
+      if (node.input(i) && op->follows(node, i) && !Blocks::canHold(node.input(i).type())) return false;
+    return true;
+  }
+
+  void place(Node& node) {
+    if (choice_.convs.contains(&node)) {
+      vertices_[&node] = MinCut::kSource;
+    } else if (canHaveBlocks(node)) {
+      const int vertex = cut_.addNode();
+      vertices_[&node] = vertex;
+      cut_.addEdge(vertex, MinCut::kSink, blockedElements(node.type().shape()) - node.type().elements());
+    }
+  }
+
+  int vertexOf(const Node& node) const {
+    const auto it = vertices_.find(&node);
+    return it == vertices_.end() ? MinCut::kSink : it->second;
+  }
+
+  // On which side a reader wants its operand: those of the node that makes it, or planar.
+  std::optional<int> wantedBy(const Use& use) const {
+    Node& user = *use.user;
+    if (user.function() != &function_) return std::nullopt;
+    if (use.slot == Use::kPredicate) return MinCut::kSink;
+    if (const auto conv = choice_.convs.find(&user); conv != choice_.convs.end())
+      return use.slot == 0 && conv->second != ConvForm::Planar ? MinCut::kSource : MinCut::kSink;
+    if (leadsToChannelsLast(user) || leadsFromChannelsLast(user)) return std::nullopt;
+    const int vertex = vertexOf(user);
+    return vertex != MinCut::kSink && findBlockedOp(user)->follows(user, use.slot) ? vertex : MinCut::kSink;
+  }
+
+  void price(Node& node) {
+    if (node.resultCount() != 1 || !Blocks::canHold(node.type())) return;
+    const int maker = vertexOf(node);
+    std::vector<int> readers;
+    for (const Use& use : node.uses())
+      if (const std::optional<int> wanted = wantedBy(use)) readers.push_back(*wanted);
+    if (std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == maker; })) return;
+    const Shape& shape = node.type().shape();
+    const bool isView = hasNoPlane(shape) && shape[1] % blocks_.lanes() == 0;
+    const int64_t cost = isView ? 1 : kStart + kMove * (shape.elements() + blockedElements(shape));
+    const int toPlanar = cut_.addNode();
+    const int toBlocks = cut_.addNode();
+    cut_.addEdge(maker, toPlanar, cost);
+    cut_.addEdge(toBlocks, maker, cost);
+    for (const int reader : readers) {
+      cut_.addEdge(toPlanar, reader, MinCut::kNever);
+      cut_.addEdge(reader, toBlocks, MinCut::kNever);
+    }
+  }
+
+  const Function& function_;
+  const Blocks& blocks_;
+  bool winograd_;
+  LayoutChoice choice_;
+  MinCut cut_;
+  std::unordered_map<const Node*, int> vertices_;
+};
+
+}  // namespace
+
+LayoutChoice chooseLayouts(const Function& function, const Blocks& blocks, bool winograd) {
+  return Choice(function, blocks, winograd).run();
+}
+
+}  // namespace aglow

@@ -1,0 +1,19 @@
+// The order of the passes. What they leave behind is removed here; rules of the optimizer do not run again, since those
+// that move transposes would take the layouts apart.
+#include "backends/cpu/layout/layout.h"
+
+#include "optimize/passes.h"
+
+namespace aglow {
+
+Pipeline layoutPipeline(const VectorLayout& layout) {
+  Pipeline pipeline("layout");
+  pipeline.add(foldWeightsPass())
+      .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
+      .add(blockedLayoutPass(layout))
+      .add(deadCodePass())
+      .add(sharingPass());
+  return pipeline;
+}
+
+}  // namespace aglow

@@ -1,0 +1,22 @@
+// The layout phase: convolutions and products with weights known when compiling become target operators on blocked
+// channels and packed weights, for backends that compute on vectors.
+#pragma once
+
+#include "backends/vector_layout.h"
+#include "rewrite/pipeline.h"
+
+namespace aglow {
+
+// Operands of convolutions and products that are known when compiling, as constants.
+Pass foldWeightsPass();
+// Convolutions on blocked channels, and everything between them that can stay in blocks.
+Pass blockedLayoutPass(const VectorLayout& layout);
+// Constant right sides of matrix products in panels.
+Pass packWeightsPass(const VectorLayout& layout);
+
+Pipeline layoutPipeline(const VectorLayout& layout);
+
+// What can be switched off in the pipeline besides its passes.
+inline constexpr std::string_view kWinograd = "winograd";
+
+}  // namespace aglow

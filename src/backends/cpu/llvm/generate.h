@@ -1,0 +1,37 @@
+// From a placed program to files of machine code, without a trace of LLVM in the interface.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/bundle/bundle.h"
+#include "backends/cpu/code/memory_map.h"
+#include "backends/cpu/code/run_time.h"
+#include "backends/cpu/llvm/target.h"
+#include "inst/program.h"
+
+namespace aglow::codegen {
+
+struct CodeOptions {
+  std::string name = "model";  // of the function, behind which its parts are named
+  bool threads = false;        // steps go through RunTime::parallelFor
+  bool observed = false;       // RunTime::observe is told of each instruction
+  bool apart = false;          // each instruction keeps a function of its own, named after its node
+};
+
+// The file defines `int32_t NAME(std::byte* const* bases, const RunTime*)`: one address per base of the memory map. It
+// gives 0, or the number of the instruction that failed, shifted by kStatusBits, with its status.
+enum class CodeFile { Object, Assembly, Llvm };
+std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+                         const CodeOptions& options, CodeFile file = CodeFile::Object);
+
+// Everything that an object file depends on, as text: programs with equal texts get equal code.
+std::string codeSource(const Program& program, const Target& target, const CodeOptions& options);
+
+// The code of a bundle, once for each kind of file.
+std::vector<std::string> generateBundle(const Bundle& bundle, const Target& target, std::span<const CodeFile> files);
+// Instructions beyond the triple's base that the code may use and that a bundle can look for, by LLVM's names.
+std::vector<std::string> checkedFeatures(const Target& target);
+
+}  // namespace aglow::codegen

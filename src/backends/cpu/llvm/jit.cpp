@@ -1,0 +1,79 @@
+// ORC's JIT, which links object files into the process.
+#include "backends/cpu/llvm/jit.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h>
+#include <llvm/ExecutionEngine/SectionMemoryManager.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <unistd.h>
+
+#include "support/file.h"
+
+namespace aglow::codegen {
+
+struct JitCode::State {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+JitCode::JitCode() = default;
+JitCode::JitCode(JitCode&&) noexcept = default;
+JitCode::~JitCode() = default;
+
+static Error jitError(llvm::Error error) {
+  return {.code = Code::Device, .message = "generated code cannot be loaded: " + llvm::toString(std::move(error))};
+}
+
+namespace {
+
+using llvm::orc::RTDyldObjectLinkingLayer;
+
+// One line for each function: address, size, name. A profile without names is no reason to fail.
+void writePerfMap(const llvm::object::ObjectFile& object, const llvm::RuntimeDyld::LoadedObjectInfo& loaded) {
+  const std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file.valid()) return;
+  std::string lines;
+  for (const llvm::object::SymbolRef& symbol : object.symbols()) {
+    const auto type = llvm::expectedToOptional(symbol.getType());
+    const auto section = llvm::expectedToOptional(symbol.getSection());
+    const auto name = llvm::expectedToOptional(symbol.getName());
+    const auto offset = llvm::expectedToOptional(symbol.getValue());
+    if (type != llvm::object::SymbolRef::ST_Function || !section || !name || !offset) continue;
+    lines += fmt::format("{:x} {:x} {}\n", loaded.getSectionLoadAddress(**section) + *offset,
+                         llvm::object::ELFSymbolRef(symbol).getSize(), name->str());
+  }
+  if (::write(file.get(), lines.data(), lines.size()) < 0) return;
+}
+
+llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> makeNamingLayer(llvm::orc::ExecutionSession& session,
+                                                                        const llvm::Triple&) {
+  auto layer = std::make_unique<RTDyldObjectLinkingLayer>(
+      session, [] { return std::make_unique<llvm::SectionMemoryManager>(); });
+  layer->setNotifyLoaded([](llvm::orc::MaterializationResponsibility&, const llvm::object::ObjectFile& object,
+                            const llvm::RuntimeDyld::LoadedObjectInfo& loaded) { writePerfMap(object, loaded); });
+  return layer;
+}
+
+}  // namespace
+
+Result<JitCode> JitCode::load(const std::string& object, const std::string& name, bool named) {
+  llvm::orc::LLJITBuilder builder;
+  if (named) builder.setObjectLinkingLayerCreator(makeNamingLayer);
+  auto jit = builder.create();
+  if (!jit) return jitError(jit.takeError());
+  JitCode code;
+  code.state_ = std::make_unique<State>();
+  code.state_->jit = std::move(*jit);
+  llvm::orc::LLJIT& lljit = *code.state_->jit;
+  if (auto error = lljit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, name)))
+    return jitError(std::move(error));
+  auto symbol = lljit.lookup(name);
+  if (!symbol) return jitError(symbol.takeError());
+  code.entry_ = symbol->toPtr<Entry*>();
+  return code;
+}
+
+}  // namespace aglow::codegen

@@ -1,0 +1,35 @@
+// From a placed program to an LLVM module.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <memory>
+#include <string>
+
+#include "backends/cpu/llvm/generate.h"
+
+namespace aglow::codegen {
+
+class Library;
+class DebugInfo;
+
+// Empty, for the target.
+std::unique_ptr<llvm::Module> newModule(llvm::LLVMContext& context, const std::string& name, const Target& target);
+
+// The function that generate.h describes. What it calls is declared until the library is linked. With debug information
+// its source is the listing.
+llvm::Function* emitProgram(llvm::Module& module, Library& library, const Program& program, const MemoryMap& memory,
+                            const Target& target, const CodeOptions& options, DebugInfo* debug = nullptr,
+                            const Listing* listing = nullptr);
+
+// A module with this function, complete.
+std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
+                                         const Target& target, const CodeOptions& options);
+
+// LLVM's passes at the target's optimization level.
+void optimizeModule(llvm::Module& module, const Target& target);
+
+// An optimized module as a file; the module stays as it is.
+std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file);
+
+}  // namespace aglow::codegen

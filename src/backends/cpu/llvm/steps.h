@@ -1,0 +1,84 @@
+// Functions that do the work of one instruction, and what they need to be called.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/code/problem.h"
+#include "backends/cpu/kernels/plan.h"
+#include "backends/cpu/llvm/lanes.h"
+#include "backends/cpu/llvm/library.h"
+#include "inst/program.h"
+
+namespace aglow::codegen {
+
+// i32 function(ptr addresses, i64 begin, i64 end): the units begin to end of the work. All but the addresses is
+// constant, so instructions that differ only in addresses share a function.
+struct Step {
+  llvm::Function* function = nullptr;
+  int64_t units = 1;
+};
+
+struct Steps {
+  std::vector<Step> steps;
+  std::vector<RegionId> addresses;  // kNoRegion: null
+};
+
+// What emitters share.
+struct EmitContext {
+  llvm::Module& module;
+  Library& library;
+  const Target& target;
+  const Program& program;
+
+  // A function with the signature of a step, its insertion point at the entry, returning what the caller emits.
+  llvm::Function* newStep(const std::string& name) const;
+};
+
+// The address in slot `slot` of a function's first parameter.
+llvm::Value* addressSlot(llvm::IRBuilder<>& builder, llvm::Value* addresses, int slot);
+
+// for (i = begin; i + step <= end; i += step) body(i); gives i after the loop. Loops are left as they are: vectors are
+// written out already.
+llvm::Value* emitLoop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
+                      llvm::function_ref<void(llvm::Value*)> body);
+
+// One loop for instructions that stand on each other: data-parallel ones, and reductions of trailing axes with what
+// feeds on them. A single data-parallel instruction is such a group, too.
+Steps emitGroup(const EmitContext& context, std::span<const Instr> body, std::span<const Operand> operands,
+                const std::string& name);
+
+// Library kernels. The instructions behind the first of the body stand on its result.
+Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
+                 std::span<const Operand> operands, const std::string& name);
+
+// Lanes of a data-parallel instruction's result from lanes of its operands. Both are stored elements; `operand(i)`
+// gives those of input i.
+class InstrEmitter {
+public:
+  InstrEmitter(const EmitContext& context, llvm::IRBuilder<>& builder, int width)
+      : context_(context), lanes_(builder, context.library, context.target, width), b(builder) {}
+
+  LaneBuilder& lanes() { return lanes_; }
+  // `perAxis` gives the lanes of a table with one value for each index of the type's quantization axis.
+  llvm::Value* emit(const Instr& instr, llvm::function_ref<llvm::Value*(int)> operand,
+                    llvm::function_ref<llvm::Value*(const std::vector<float>&, const Type&)> perAxis);
+
+private:
+  llvm::Value* quantize(const Type& from, const Type& to, llvm::Value* stored, llvm::Value* scale, llvm::Value* offset);
+  llvm::Value* dequantize(const Type& from, const Type& to, llvm::Value* stored, llvm::Value* scale,
+                          llvm::Value* offset);
+
+  const EmitContext& context_;
+  LaneBuilder lanes_;
+  llvm::IRBuilder<>& b;
+};
+
+}  // namespace aglow::codegen

@@ -1,0 +1,140 @@
+// Finding LLVM's description of a target, and what it says about vectors.
+#include "backends/cpu/llvm/target.h"
+
+#include <fmt/format.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+
+namespace aglow::codegen {
+
+namespace {
+
+void initializeOnce() {
+  static std::once_flag flag;
+  std::call_once(flag, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+}
+
+std::string hostFeatures() {
+  std::map<std::string, bool> sorted;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) sorted[feature.getKey().str()] = feature.getValue();
+  std::string text;
+  for (const auto& [name, on] : sorted) text += fmt::format("{}{}{}", text.empty() ? "" : ",", on ? '+' : '-', name);
+  return text;
+}
+
+int64_t cacheBytes(int name, int64_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? bytes : otherwise;
+}
+
+Error badTarget(std::string message, std::string hint) {
+  return {.code = Code::Usage, .message = std::move(message), .hint = std::move(hint)};
+}
+
+// Unknown names are only warned about by LLVM, on standard error; here they end the compilation.
+Status checkNames(const llvm::MCSubtargetInfo& info, const TargetOptions& options, const std::string& cpu) {
+  if (!info.isCPUStringValid(cpu))
+    return badTarget(fmt::format("'{}' is no processor of {}", cpu, info.getTargetTriple().getArchName().str()),
+                     "`llc --mtriple=TRIPLE --mcpu=help` lists them");
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(options.features).split(names, ',', -1, false);
+  for (llvm::StringRef name : names) {
+    const bool signedName = name.starts_with("+") || name.starts_with("-");
+    const auto known = [&](const llvm::SubtargetFeatureKV& f) { return f.Key == name.drop_front(); };
+    const auto all = info.getAllProcessorFeatures();
+    if (!signedName || std::none_of(all.begin(), all.end(), known))
+      return badTarget(fmt::format("'{}' is no feature of {}", name.str(), info.getTargetTriple().getArchName().str()),
+                       "write --features +avx2,-avx512f; `llc --mtriple=TRIPLE --mattr=help` lists them");
+  }
+  return {};
+}
+
+}  // namespace
+
+Target::Target() = default;
+Target::Target(Target&&) noexcept = default;
+Target::~Target() = default;
+
+bool Target::has(const std::string& feature) const {
+  return machine_->getMCSubtargetInfo()->checkFeatures("+" + feature);
+}
+
+Result<Target> Target::create(const TargetOptions& options) {
+  initializeOnce();
+  Target target;
+  target.options_ = options;
+  const llvm::Triple host(llvm::sys::getDefaultTargetTriple());
+  const llvm::Triple triple(options.triple.empty() ? host.str() : llvm::Triple::normalize(options.triple));
+  target.triple_ = triple.str();
+  target.host_ = triple.getArch() == host.getArch() && triple.getOS() == host.getOS();
+
+  std::string why;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple_, why);
+  if (found == nullptr)
+    return badTarget(fmt::format("'{}' is no target LLVM {} generates code for", target.triple_, LLVM_VERSION_STRING),
+                     "write --target aarch64-linux-gnu, riscv64-linux-gnu or x86_64-linux-gnu");
+  const bool native = options.cpu == "native" || (options.cpu.empty() && options.triple.empty());
+  if (native && !target.host_)
+    return badTarget(fmt::format("the processor of this machine cannot be meant by 'native' for {}", target.triple_),
+                     "name the processor with --cpu");
+  target.cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu;
+  if (target.cpu_.empty()) target.cpu_ = triple.isX86() ? "x86-64" : triple.isRISCV() ? "generic-rv64" : "generic";
+  target.features_ = native ? hostFeatures() : triple.isRISCV64() && options.cpu.empty() ? kRiscvBase : "";
+  if (!options.features.empty()) target.features_ += (target.features_.empty() ? "" : ",") + options.features;
+
+  {
+    const std::unique_ptr<llvm::MCSubtargetInfo> plain(found->createMCSubtargetInfo(target.triple_, "", ""));
+    AGLOW_OK(checkNames(*plain, options, target.cpu_));
+  }
+  std::optional<llvm::CodeModel::Model> model;
+  if (options.codeModel == "small") model = llvm::CodeModel::Small;
+  if (options.codeModel == "medium") model = llvm::CodeModel::Medium;
+  if (options.codeModel == "large") model = llvm::CodeModel::Large;
+  llvm::TargetOptions llvmOptions;
+  llvmOptions.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  // Linkers can leave out what a program does not use.
+  llvmOptions.FunctionSections = llvmOptions.DataSections = true;
+  // The convention of Linux; LLVM's own default follows the features.
+  if (triple.isRISCV64() && triple.isOSLinux()) llvmOptions.MCOptions.ABIName = "lp64d";
+  const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+                                          llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
+  target.machine_.reset(found->createTargetMachine(target.triple_, target.cpu_, target.features_, llvmOptions,
+                                                   llvm::Reloc::PIC_, model, levels[options.optLevel]));
+  AGLOW_CHECK(target.machine_ != nullptr, "LLVM has the target " + target.triple_ + " but cannot make its machine");
+
+  cpu::Machine& shape = target.shape_;
+  if (triple.isX86()) {
+    const bool wide =
+        target.has("avx512f") && target.has("avx512vl") && target.has("avx512dq") && target.has("avx512bw");
+    shape.lanes = wide ? 16 : target.has("avx") ? 8 : 4;
+    shape.registers = wide ? 32 : 16;
+    shape.fma = target.has("fma");
+  } else {
+    shape.lanes = 4;
+    shape.registers = 32;
+    shape.fma = true;
+  }
+  if (native) {
+    shape.l1 = cacheBytes(_SC_LEVEL1_DCACHE_SIZE, shape.l1);
+    shape.l2 = cacheBytes(_SC_LEVEL2_CACHE_SIZE, shape.l2);
+    shape.l3 = cacheBytes(_SC_LEVEL3_CACHE_SIZE, shape.l3);
+  }
+  return target;
+}
+
+}  // namespace aglow::codegen

@@ -1,0 +1,323 @@
+#include "dynamic/graph_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "compile/evaluate.h"
+#include "import/onnx/faults.h"
+#include "import/onnx/tensor_data.h"
+#include "tensor/slices.h"
+
+namespace aglow {
+
+namespace {
+
+using onnx::Deferred;
+using onnx::KnownValue;
+
+// Constants up to this size are part of a key by their bytes, larger ones by their address. Other values always are by
+// their bytes: callers may change what lies at an address.
+constexpr int64_t kKeyBytes = 4096;
+enum class InKey : uint8_t { Type, Constant, Bytes };
+
+std::atomic<size_t> runners = 0;
+
+void append(std::string& key, const void* data, size_t bytes) { key.append(static_cast<const char*>(data), bytes); }
+
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+void append(std::string& key, T value) {
+  append(key, &value, sizeof value);
+}
+
+void appendTensor(std::string& key, const Tensor& tensor, InKey what) {
+  const Type& type = tensor.type();
+  append(key, type.kind());
+  append(key, static_cast<int32_t>(type.shape().dims().size()));
+  for (const int64_t dim : type.shape().dims()) append(key, dim);
+  if (what == InKey::Type) return;
+  if (what == InKey::Bytes || tensor.bytes() <= kKeyBytes)
+    append(key, tensor.data(), static_cast<size_t>(tensor.bytes()));
+  else
+    append(key, tensor.data());
+}
+
+// Below this, interpreting a part takes less time than generating code for it.
+constexpr double kSmallWork = 1e6;
+
+// Operations, roughly and rather too many: the operands of a product or window operator say how long its sums are.
+double workOf(const Function& function) {
+  double work = 0;
+  for (const auto& node : function.nodes()) {
+    double results = 0, operands = 0, product = 1;
+    for (const Type& type : node->types()) results += static_cast<double>(type.elements());
+    for (const Value v : node->inputs()) {
+      if (!v) continue;
+      operands += static_cast<double>(v.type().elements());
+      product *= std::max<double>(static_cast<double>(v.type().elements()), 1);
+    }
+    const OpKind kind = node->def().kind;
+    if (kind == OpKind::Storage || kind == OpKind::View) continue;
+    const bool sums = kind != OpKind::Elementwise && node->inputCount() > 1 && results > 0;
+    work += results + operands + (sums ? results * std::sqrt(product / results) : 0);
+  }
+  return work;
+}
+
+constexpr size_t kSpare = 2;  // the state that a step reads, and the one that it writes
+
+// One run of the executable; its outputs lie in memory of earlier ones where `again` allows it.
+Result<std::vector<Tensor>> execute(Part& part, std::span<const Tensor> inputs, bool again) {
+  if (!again) return part.executable->run(inputs);
+  const std::span<const Binding> bindings = part.executable->outputs();
+  part.spare.resize(bindings.size());
+  std::vector<Tensor> outputs;
+  std::vector<TensorRef> in, out;
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    std::vector<Tensor>& spare = part.spare[i];
+    const auto free = std::find_if(spare.begin(), spare.end(), [](const Tensor& t) { return !t.isShared(); });
+    outputs.push_back(free != spare.end() ? *free : Tensor(bindings[i].type));
+    if (free == spare.end() && spare.size() < kSpare) spare.push_back(outputs.back());
+  }
+  for (const Tensor& tensor : inputs) in.push_back(tensor.ref());
+  for (const Tensor& tensor : outputs) out.push_back(tensor.ref());
+  AGLOW_OK(part.executable->run(in, out));
+  return outputs;
+}
+
+}  // namespace
+
+GraphRunner::GraphRunner(RunnerContext& context, const onnx::Graph& graph, const onnx::Opsets& opsets,
+                         std::shared_ptr<const onnx::Graph> owner, int depth)
+    : context_(context), graph_(graph), opsets_(opsets), owner_(std::move(owner)), depth_(depth), number_(runners++) {
+  for (const onnx::TensorProto& t : graph.initializers) initializerNames_.insert(t.name);
+  for (const onnx::SparseTensorProto& t : graph.sparseInitializers) initializerNames_.insert(t.values.name);
+  live_.resize(graph.nodes.size());
+  std::set<std::string> wanted;
+  for (const onnx::ValueInfo& info : graph.outputs) wanted.insert(info.name);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const onnx::Node& node = graph.nodes[i];
+    live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                           [&](const std::string& name) { return wanted.contains(name); });
+    if (live_[i])
+      for (std::string& name : onnx::namesRead(node)) wanted.insert(std::move(name));
+  }
+  // All nodes, so that the faults of those are told too that nothing depends on.
+  std::vector<size_t> all(graph.nodes.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  remainderOf(std::move(all), {});
+}
+
+GraphRunner::~GraphRunner() = default;
+
+Remainder* GraphRunner::remainderOf(std::vector<size_t> nodes, std::set<std::string> frozen) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& known : remainders_) {
+    if (known->nodes != nodes) continue;
+    known->frozen.merge(frozen);
+    return known.get();
+  }
+  auto made = std::make_unique<Remainder>();
+  made->number = remainders_.size();
+  std::set<std::string> computed;
+  for (const size_t i : nodes) computed.insert(graph_.nodes[i].outputs.begin(), graph_.nodes[i].outputs.end());
+  for (const size_t i : nodes)
+    for (std::string& name : onnx::namesRead(graph_.nodes[i])) made->reads.insert(std::move(name));
+  for (const onnx::ValueInfo& info : graph_.outputs) made->reads.insert(info.name);
+  for (const std::string& name : computed) made->reads.erase(name);
+  made->nodes = std::move(nodes);
+  made->frozen = std::move(frozen);
+  remainders_.push_back(std::move(made));
+  return remainders_.back().get();
+}
+
+const KnownValue* GraphRunner::find(const std::string& name, const Values& values) {
+  if (const auto it = values.find(name); it != values.end()) return &it->second;
+  if (!initializerNames_.contains(name)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (const auto it = initializers_.find(name); it != initializers_.end()) return &it->second;
+  Result<ModelValue> value = Error{.code = Code::Internal, .message = "an initializer is gone"};
+  for (const onnx::TensorProto& t : graph_.initializers)
+    if (t.name == name) value = onnx::toValue(t, context_.model);
+  for (const onnx::SparseTensorProto& t : graph_.sparseInitializers)
+    if (t.values.name == name)
+      if (Result<Tensor> tensor = onnx::toTensor(t, context_.model); tensor.ok())
+        value = ModelValue::of(*std::move(tensor));
+  if (!value.ok()) return nullptr;
+  return &initializers_.emplace(name, KnownValue{.value = *std::move(value), .constant = true}).first->second;
+}
+
+// ---------------------------------------------------------------- parts
+
+std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::string>& frozen,
+                               const Values& values) const {
+  std::string key;
+  append(key, number_);
+  append(key, remainder.number);
+  size_t position = 0;
+  for (const std::string& name : remainder.reads) {
+    ++position;
+    const auto it = values.find(name);
+    if (it == values.end()) continue;  // an initializer, always the same
+    const ModelValue& value = it->second.value;
+    append(key, position);
+    append(key, static_cast<char>(value.none ? 'n' : value.isSequence ? 's' : 't'));
+    append(key, value.tensors.size());
+    append(key, value.hasStrings());  // nothing else of strings counts: no part reads them
+    const InKey what = it->second.constant ? InKey::Constant : frozen.contains(name) ? InKey::Bytes : InKey::Type;
+    append(key, what);
+    for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, what);
+  }
+  return key;
+}
+
+Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainder, const std::set<std::string>& frozen,
+                                                       const Values& values) {
+  Values known;
+  for (const std::string& name : remainder.reads)
+    if (const auto it = values.find(name); it != values.end()) {
+      KnownValue& value = known[name] = it->second;
+      if (value.constant || !frozen.contains(name)) continue;
+      // The part outlives this run, the caller's memory need not.
+      for (Tensor& tensor : value.value.tensors) tensor = resized(tensor, tensor.type().shape().dims());
+      value.constant = true;
+    }
+  ReferenceEvaluator evaluator;
+  auto imported = onnx::importPart(
+      context_.model,
+      {.graph = graph_, .opsets = opsets_, .nodes = remainder.nodes, .known = known, .evaluator = &evaluator});
+  if (!imported.ok()) {
+    // What the parts behind this one would tell, and graphs that may never be run.
+    Diagnostics faults = imported.diagnostics();
+    onnx::reportFaultsWithoutTypes(context_.model, faults);
+    return faults;
+  }
+  auto part = std::make_shared<Part>();
+  if (!imported->freeze.empty()) {
+    part->freeze.assign(imported->freeze.begin(), imported->freeze.end());
+    return part;
+  }
+  for (auto& [name, value] : known)
+    if (value.constant) part->context.insert({name, value});
+  for (auto& [name, value] : imported->constants) part->constants[name] = {.value = std::move(value), .constant = true};
+
+  std::vector<size_t> left;
+  std::set<std::string> wanted;
+  for (const Deferred& deferred : imported->deferred) {
+    if (!live_[deferred.node]) continue;
+    if (deferred.why == Deferred::Why::Alone) {
+      part->alone.push_back(deferred.node);
+      continue;
+    }
+    left.push_back(deferred.node);
+    wanted.insert(deferred.values.begin(), deferred.values.end());
+  }
+  if (!left.empty()) {
+    AGLOW_CHECK(left.size() < remainder.nodes.size() || wanted != frozen, "a model is cut at the same place again");
+    part->next = remainderOf(std::move(left), std::move(wanted));
+  }
+
+  part->outputs = imported->model.interface.outputs;
+  if (part->outputs.empty()) return part;
+  std::map<std::string, Part::Source> sources;  // by placeholder
+  for (const Port& port : imported->model.interface.inputs) {
+    if (port.kind == Port::Kind::Tensor) sources[port.placeholder] = {port.name, 0};
+    for (size_t i = 0; i < port.items.size(); ++i) sources[port.items[i].placeholder] = {port.name, i};
+  }
+  CompileOptions options = context_.compile;
+  // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would.
+  const bool isCut = remainder.number > 0 || !part->alone.empty() || part->next != nullptr;
+  if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
+    options.backend = "interpreter";
+  auto compiled = compileImported(std::move(imported->model), options);
+  if (!compiled.ok()) return compiled.diagnostics();
+  if (context_.compiled) context_.compiled(*compiled);
+  auto executable = load(*std::move(compiled), context_.backend);
+  if (!executable.ok()) return Diagnostics(executable.error());
+  for (const Binding& binding : (*executable)->inputs()) part->inputs.push_back(sources.at(binding.name));
+  for (const Binding& binding : (*executable)->outputs()) part->bound.push_back(binding.name);
+  part->executable = *std::move(executable);
+  return part;
+}
+
+Diagnosed<std::shared_ptr<Part>> GraphRunner::partFor(Remainder& remainder, const Values& values) {
+  while (true) {
+    const std::set<std::string> frozen = [&] {
+      const std::lock_guard lock(mutex_);
+      return remainder.frozen;
+    }();
+    auto part = context_.parts.findOrMake(keyOf(remainder, frozen, values),
+                                          [&] { return makePart(remainder, frozen, values); });
+    if (!part.ok() || (*part)->freeze.empty()) return part;
+    const std::lock_guard lock(mutex_);
+    remainder.frozen.insert((*part)->freeze.begin(), (*part)->freeze.end());
+    AGLOW_CHECK(remainder.frozen != frozen, "a frozen value is asked for again");
+  }
+}
+
+Status GraphRunner::runPart(Part& part, Values& values) const {
+  if (part.executable) {
+    std::vector<Tensor> inputs;
+    for (const Part::Source& source : part.inputs) inputs.push_back(values.at(source.name).value.tensors[source.item]);
+    std::map<std::string, Tensor> results;
+    {
+      const std::lock_guard lock(part.running);
+      AGLOW_TRY(std::vector<Tensor> outputs, execute(part, inputs, depth_ > 0));
+      for (size_t i = 0; i < outputs.size(); ++i) results[part.bound[i]] = std::move(outputs[i]);
+    }
+    for (const Port& port : part.outputs) {
+      ModelValue value = ModelValue::absent();
+      if (port.kind == Port::Kind::Tensor) value = ModelValue::of(results.at(port.placeholder));
+      if (port.kind == Port::Kind::Sequence) {
+        value = ModelValue::sequence({});
+        for (const Port& item : port.items) value.tensors.push_back(results.at(item.placeholder));
+      }
+      values[port.name] = {.value = std::move(value), .constant = false};
+    }
+  }
+  for (const auto& [name, value] : part.constants) values[name] = value;
+  return {};
+}
+
+// ---------------------------------------------------------------- runs
+
+Diagnosed<std::shared_ptr<Part>> GraphRunner::prepare(const Values& values) {
+  Remainder& first = *remainders_.front();
+  return context_.parts.findOrMake(keyOf(first, {}, values), [&] { return makePart(first, {}, values); });
+}
+
+Diagnosed<std::vector<ModelValue>> GraphRunner::run(Values values) {
+  Remainder* remainder = [&] {
+    const std::lock_guard lock(mutex_);
+    return remainders_.front().get();
+  }();
+  while (remainder != nullptr) {
+    auto part = partFor(*remainder, values);
+    if (!part.ok()) return part.diagnostics();
+    Part& current = **part;
+    if (Status status = runPart(current, values); !status.ok()) return status.error();
+    for (const size_t index : current.alone) {
+      auto results = runAlone(index, values);
+      if (!results.ok()) return Diagnostics(results.diagnostics()).at(onnx::placeOf(graph_.nodes[index]));
+      const std::vector<std::string>& names = graph_.nodes[index].outputs;
+      for (size_t i = 0; i < std::min(names.size(), results->size()); ++i)
+        if (!names[i].empty()) values[names[i]] = {.value = std::move((*results)[i]), .constant = false};
+    }
+    remainder = current.next;
+    if (remainder != nullptr)
+      std::erase_if(values, [&](const auto& value) { return !remainder->reads.contains(value.first); });
+  }
+  std::vector<ModelValue> outputs;
+  for (const onnx::ValueInfo& info : graph_.outputs) {
+    const KnownValue* value = find(info.name, values);
+    if (value == nullptr) return onnx::uncomputedOutput(info.name);
+    outputs.push_back(value->value);
+  }
+  return outputs;
+}
+
+}  // namespace aglow

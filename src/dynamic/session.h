@@ -1,0 +1,53 @@
+// A model ready to be run on whatever sizes come: parts of it are compiled when they are first needed, and kept. Safe
+// from several threads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "dynamic/graph_runner.h"
+#include "graph/model_value.h"
+
+namespace aglow {
+
+struct SessionOptions {
+  CompileOptions compile;  // shapes, dims: sizes that inputs have to have; given: inputs that are always the same
+  BackendOptions backend;
+  size_t maxParts = 256;  // compiled parts that are kept
+  // Sizes of symbolic dimensions, largest last: the model is compiled for each when it is opened.
+  std::map<std::string, std::vector<int64_t>> prepared;
+  // Whether inputs are padded with zeros to the next prepared sizes, and outputs cut back.
+  bool pad = false;
+  std::function<void(const Compilation&)> compiled;  // told of every part that was compiled
+};
+
+class Session {
+public:
+  // Compiles what it can: a model with open sizes is compiled when the first inputs come, unless sizes are prepared.
+  static Diagnosed<std::unique_ptr<Session>> open(onnx::Model model, SessionOptions options);
+
+  const onnx::Graph& graph() const { return context_.model.graph; }
+  // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order.
+  Diagnosed<std::vector<ModelValue>> run(const std::map<std::string, ModelValue>& inputs);
+  // Compiled parts that are kept now.
+  size_t parts() const { return context_.parts.size(); }
+
+private:
+  Session(onnx::Model model, SessionOptions options);
+
+  Diagnostics check(const std::map<std::string, ModelValue>& inputs) const;
+  Diagnosed<onnx::KnownValues> knownOf(const std::map<std::string, ModelValue>& inputs);
+  Diagnosed<Unit> prepare(const std::map<std::string, int64_t>& dims, bool required);
+  Diagnosed<std::vector<ModelValue>> runPadded(const std::map<std::string, ModelValue>& inputs);
+
+  SessionOptions options_;
+  RunnerContext context_;
+  GraphRunner runner_;
+  std::mutex mutex_;
+  std::set<std::string> checked_;  // types of inputs that are known to fit the model
+};
+
+}  // namespace aglow

@@ -1,0 +1,70 @@
+// The pass: finds the groups, and writes those of more than one instruction as fused ones.
+#include "fuse/fuse.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "fuse/groups.h"
+#include "inst/lifetimes.h"
+
+namespace aglow {
+
+namespace {
+
+Instr fuse(std::vector<Instr> body, Program& program, const Dependences& dependences) {
+  // A value that only the body reads is nowhere else.
+  std::unordered_map<RegionId, int32_t> readInside;
+  for (const Instr& step : body)
+    for (const Operand& input : step.inputs())
+      if (input.region != kNoRegion) ++readInside[input.region];
+  for (Instr& step : body) {
+    for (const Operand& result : step.results()) {
+      Region& region = program[result.region];
+      const auto it = readInside.find(result.region);
+      if (region.as<Allocated>() != nullptr && it != readInside.end() && it->second == dependences.reads(result.region))
+        region.source = Local{};
+    }
+  }
+  Instr fused{.kind = Instr::Kind::Fused, .predicate = body.front().predicate, .origin = joinedOrigin(body)};
+  for (Instr& step : body) step.predicate = kNoRegion;
+  fused.operands = operandsOf(program, body);
+  fused.body = std::move(body);
+  return fused;
+}
+
+class Everything final : public FusePolicy {
+public:
+  Decision takesEpilogue(const Program& /*program*/, const Instr& /*anchor*/) const override { return Decision::yes(); }
+  Decision joins(const Program& /*program*/, const Instr& /*anchor*/, const Instr& /*candidate*/) const override {
+    return Decision::yes();
+  }
+};
+
+}  // namespace
+
+const FusePolicy& fuseEverything() {
+  static const Everything everything;
+  return everything;
+}
+
+Result<bool> fuseInstructions(Program& program, const FusePolicy& policy) {
+  std::erase_if(program.instrs, [](const Instr& instr) { return instr.isMarker(); });
+  const Dependences dependences(program);
+  const Groups groups(program, dependences, policy);
+  std::vector<Instr> old = std::move(program.instrs);
+  program.instrs.clear();
+  bool changed = false;
+  for (int32_t place = 0; place < static_cast<int32_t>(old.size()); ++place) {
+    const Groups::Group* group = groups.at(place);
+    if (group == nullptr) continue;
+    std::vector<Instr> body;
+    for (const int32_t member : group->members) body.push_back(std::move(old[static_cast<size_t>(member)]));
+    const bool fused = body.size() > 1;
+    program.instrs.push_back(fused ? fuse(std::move(body), program, dependences) : std::move(body.front()));
+    changed |= fused;
+  }
+  markLifetimes(program);
+  return changed;
+}
+
+}  // namespace aglow

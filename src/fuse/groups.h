@@ -1,0 +1,61 @@
+// Which instructions of a program run together, and where.
+#pragma once
+
+#include <vector>
+
+#include "fuse/dependences.h"
+#include "fuse/policy.h"
+#include "inst/fused.h"
+
+namespace aglow {
+
+// Groups grow from producers to consumers, in the order of the program. A group runs at the place of one of its
+// members: the others are moved down to it as long as nobody between needs their results, or up as far as their
+// operands are there. So every order that comes out is valid, and each question looks at the two groups alone.
+class Groups {
+public:
+  static constexpr size_t kMostMembers = 64;
+
+  struct Group {
+    std::vector<int32_t> members;  // an anchor first, then in the order of the program
+    int32_t place = 0;
+    int32_t firstUse = Dependences::kEnd, lastUse = Dependences::kNone;  // places of others that read a result
+    Dependences::Window window;
+    bool anchored = false;
+  };
+
+  // The program has no marks.
+  Groups(const Program& program, const Dependences& dependences, const FusePolicy& policy);
+
+  // The group that runs at the place of this instruction; null if the instruction has gone elsewhere.
+  const Group* at(int32_t place) const;
+  int32_t groupOf(int32_t instr) const { return groupOf_[static_cast<size_t>(instr)]; }
+
+private:
+  enum class Role : uint8_t { Alone, Member, Anchor };
+
+  Role roleOf(int32_t at) const;
+  void place(int32_t at);
+  bool merge(int32_t a, int32_t b);
+  // The members of both in order, and whether they may run as one.
+  std::vector<int32_t> joined(const Group& a, const Group& b) const;
+  bool runsAsOne(const std::vector<int32_t>& members) const;
+  bool extends(const Group& anchored, const Group& other) const;
+  bool readsThroughViews(const Group& group, int32_t from) const;
+  bool canMoveUp(const Group& group, int32_t place, int32_t beside) const;
+  int64_t keptBytes(const BodyForm& form, const std::vector<const Instr*>& steps) const;
+  void noteUse(int32_t region, int32_t place, int32_t by);
+
+  const Instr& instr(int32_t at) const { return program_.instrs[static_cast<size_t>(at)]; }
+  Group& group(int32_t id) { return groups_[static_cast<size_t>(id)]; }
+  const Group& group(int32_t id) const { return groups_[static_cast<size_t>(id)]; }
+
+  const Program& program_;
+  const Dependences& dependences_;
+  const FusePolicy& policy_;
+  std::vector<Group> groups_;     // by number; that of an instruction alone is its own
+  std::vector<int32_t> groupOf_;  // by instruction
+  std::vector<Role> roles_;       // by instruction
+};
+
+}  // namespace aglow

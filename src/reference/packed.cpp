@@ -1,0 +1,216 @@
+// The target operators on blocked channels and packed weights, computed in double.
+#include <algorithm>
+
+#include "ops/winograd.h"
+#include "reference/reference.h"
+#include "reference/window_runs.h"
+
+namespace aglow::reference {
+
+namespace {
+
+// y += x * rows for `depth` rows of `width`.
+void addProducts(const double* x, const float* rows, int64_t depth, int64_t width, double* y) {
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t j = 0; j < width; ++j) y[j] += x[k] * double{rows[k * width + j]};
+}
+
+// Blocked channels, or the channels of a planar image as blocks of one.
+struct Blocks {
+  int64_t count = 0, height = 0, width = 0, lanes = 1;
+
+  explicit Blocks(const Shape& s) : count(s[1]), height(s[2]), width(s[3]), lanes(s.rank() == 5 ? s[4] : 1) {}
+  int64_t plane() const { return height * width; }
+  int64_t item() const { return count * plane() * lanes; }
+  // The first element of a channel; the others follow in steps of `lanes`.
+  int64_t start(int64_t channel) const { return channel / lanes * plane() * lanes + channel % lanes; }
+};
+
+// One channel after the other, from blocks to planes of doubles and back.
+void unblock(const Blocks& blocks, const float* from, int64_t channels, double* to) {
+  for (int64_t ch = 0; ch < channels; ++ch)
+    for (int64_t i = 0; i < blocks.plane(); ++i)
+      to[ch * blocks.plane() + i] = from[blocks.start(ch) + i * blocks.lanes];
+}
+void block(const Blocks& blocks, const double* plane, int64_t channel, float* to) {
+  for (int64_t i = 0; i < blocks.plane(); ++i)
+    to[blocks.start(channel) + i * blocks.lanes] = static_cast<float>(plane[i]);
+}
+
+// A convolution in which result channel `out` is the sum over `depth` channels of x from firstChannel(out) on, with
+// weights that weightsOf(out, weights) writes as [depth, tap].
+template <class FirstChannel, class WeightsOf>
+void convolve(const KernelCall& call, const Window& window, int64_t channels, int64_t depth,
+              const FirstChannel& firstChannel, const WeightsOf& weightsOf) {
+  const Blocks in(call.inType(0).shape());
+  const Blocks out(call.outType().shape());
+  const std::vector<WindowRun> runs = windowRuns(window, {in.height, in.width}, {out.height, out.width});
+  const int64_t taps = planeSize(window.kernel);
+  std::vector<double> item(static_cast<size_t>(channels * in.plane()));
+  std::vector<double> weights(static_cast<size_t>(depth * taps));
+  std::vector<double> plane(static_cast<size_t>(out.plane()));
+  for (int64_t n = 0; n < call.inType(0).dim(0); ++n) {
+    unblock(in, call.in[0].as<float>() + n * in.item(), channels, item.data());
+    for (int64_t o = 0; o < out.count * out.lanes; ++o) {
+      weightsOf(o, weights.data());
+      std::fill(plane.begin(), plane.end(), 0.0);
+      for (int64_t ch = 0; ch < depth; ++ch)
+        addTaps(runs, window.strides.back(), weights.data() + ch * taps,
+                item.data() + (firstChannel(o) + ch) * in.plane(), plane.data());
+      block(out, plane.data(), o, call.out[0].as<float>() + n * out.item());
+    }
+  }
+}
+
+}  // namespace
+
+Status packedMatMul(const KernelCall& call) {
+  const Shape& a = call.inType(0).shape();
+  const int64_t panels = call.inType(1).dim(0);
+  const int64_t k = call.inType(1).dim(1);
+  const int64_t panel = call.inType(1).dim(2);
+  const int64_t n = call.attrs.integer("n");
+  const int64_t rows = Shape(std::vector(a.dims().begin(), a.dims().end() - 1)).elements();
+  std::vector<double> row(static_cast<size_t>(k));
+  std::vector<double> sums(static_cast<size_t>(panel));
+  for (int64_t p = 0; p < panels; ++p)
+    for (int64_t i = 0; i < rows; ++i) {
+      std::copy_n(call.in[0].as<float>() + i * k, k, row.begin());
+      std::fill(sums.begin(), sums.end(), 0.0);
+      addProducts(row.data(), call.in[1].as<float>() + p * k * panel, k, panel, sums.data());
+      for (int64_t j = 0; j < std::min(panel, n - p * panel); ++j)
+        call.out[0].as<float>()[i * n + p * panel + j] = static_cast<float>(sums[static_cast<size_t>(j)]);
+    }
+  return {};
+}
+
+Status blockedConv(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const int64_t taps = filter[1] * filter[2];
+  const int64_t depth = filter[3];
+  const int64_t panel = filter[4];
+  const int64_t group = call.attrs.integer("group");
+  const int64_t perGroup = call.attrs.integer("outputs") / group;
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  // Lanes behind the last channel belong to the last group, which is the only one that may have such.
+  const auto firstChannel = [&](int64_t o) { return std::min(o / perGroup, group - 1) * depth; };
+  convolve(call, window, group * depth, depth, firstChannel, [&](int64_t o, double* weights) {
+    const float* from = call.in[1].as<float>() + o / panel * taps * depth * panel + o % panel;
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t ch = 0; ch < depth; ++ch) weights[ch * taps + tap] = from[(tap * depth + ch) * panel];
+  });
+  return {};
+}
+
+Status depthwiseConv(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const int64_t taps = filter[1] * filter[2];
+  const int64_t lanes = filter[3];
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  const auto sameChannel = [](int64_t o) { return o; };
+  convolve(call, window, filter[0] * lanes, 1, sameChannel, [&](int64_t o, double* weights) {
+    const float* from = call.in[1].as<float>() + o / lanes * taps * lanes + o % lanes;
+    for (int64_t tap = 0; tap < taps; ++tap) weights[tap] = from[tap * lanes];
+  });
+  return {};
+}
+
+namespace {
+
+template <int kTile>
+class Winograd {
+public:
+  explicit Winograd(const KernelCall& call)
+      : call_(call),
+        in_(call.inType(0).shape()),
+        out_(call.outType().shape()),
+        channels_(call.inType(1).dim(2)),
+        tilesDown_((out_.height + kTile - 1) / kTile),
+        tilesAcross_((out_.width + kTile - 1) / kTile) {}
+
+  void run(const Window& window) {
+    std::vector<double> item(static_cast<size_t>(channels_ * in_.plane()));
+    std::vector<double> plane(static_cast<size_t>(out_.plane()));
+    for (int64_t n = 0; n < call_.inType(0).dim(0); ++n) {
+      unblock(in_, call_.in[0].as<float>() + n * in_.item(), channels_, item.data());
+      transformInput(item, window);
+      multiply();
+      for (int64_t o = 0; o < out_.count * out_.lanes; ++o) {
+        transformOutput(o, plane);
+        block(out_, plane.data(), o, call_.out[0].as<float>() + n * out_.item());
+      }
+    }
+  }
+
+private:
+  static constexpr int kSide = kTile + 2;
+
+  int64_t tiles() const { return tilesDown_ * tilesAcross_; }
+
+  // [point, tile, channel]
+  void transformInput(const std::vector<double>& item, const Window& window) {
+    inputs_.assign(static_cast<size_t>(kSide * kSide * tiles() * channels_), 0.0);
+    for (int64_t tile = 0; tile < tiles(); ++tile)
+      for (int64_t ch = 0; ch < channels_; ++ch) {
+        double patch[kSide * kSide] = {};
+        for (int64_t r = 0; r < kSide; ++r)
+          for (int64_t c = 0; c < kSide; ++c) {
+            const int64_t y = tile / tilesAcross_ * kTile + r - window.before[0];
+            const int64_t x = tile % tilesAcross_ * kTile + c - window.before[1];
+            if (y < 0 || y >= in_.height || x < 0 || x >= in_.width) continue;
+            patch[r * kSide + c] = item[static_cast<size_t>(ch * in_.plane() + y * in_.width + x)];
+          }
+        double points[kSide * kSide];
+        winograd::sandwich(winograd::Transform<kTile>::kInput, patch, points);
+        for (int64_t p = 0; p < kSide * kSide; ++p)
+          inputs_[static_cast<size_t>((p * tiles() + tile) * channels_ + ch)] = points[p];
+      }
+  }
+
+  // At every point, the tiles' channels by the filter; [point, tile, result's channel up to the last panel].
+  void multiply() {
+    const int64_t panels = call_.inType(1).dim(1);
+    const int64_t panel = call_.inType(1).dim(3);
+    width_ = panels * panel;
+    products_.assign(static_cast<size_t>(kSide * kSide * tiles() * width_), 0.0);
+    for (int64_t p = 0; p < kSide * kSide; ++p)
+      for (int64_t block = 0; block < panels; ++block)
+        for (int64_t tile = 0; tile < tiles(); ++tile)
+          addProducts(inputs_.data() + (p * tiles() + tile) * channels_,
+                      call_.in[1].as<float>() + (p * panels + block) * channels_ * panel, channels_, panel,
+                      products_.data() + (p * tiles() + tile) * width_ + block * panel);
+  }
+
+  void transformOutput(int64_t channel, std::vector<double>& plane) {
+    for (int64_t tile = 0; tile < tiles(); ++tile) {
+      double points[kSide * kSide];
+      double results[kTile * kTile];
+      for (int64_t p = 0; p < kSide * kSide; ++p)
+        points[p] = products_[static_cast<size_t>((p * tiles() + tile) * width_ + channel)];
+      winograd::sandwich(winograd::Transform<kTile>::kOutput, points, results);
+      const int64_t top = tile / tilesAcross_ * kTile;
+      const int64_t left = tile % tilesAcross_ * kTile;
+      for (int64_t r = 0; r < std::min<int64_t>(kTile, out_.height - top); ++r)
+        for (int64_t c = 0; c < std::min<int64_t>(kTile, out_.width - left); ++c)
+          plane[static_cast<size_t>((top + r) * out_.width + left + c)] = results[r * kTile + c];
+    }
+  }
+
+  const KernelCall& call_;
+  Blocks in_, out_;
+  int64_t channels_, tilesDown_, tilesAcross_, width_ = 0;
+  std::vector<double> inputs_, products_;
+};
+
+}  // namespace
+
+Status winogradConv(const KernelCall& call) {
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {3, 3}));
+  if (call.attrs.integer("tile") == 2)
+    Winograd<2>(call).run(window);
+  else
+    Winograd<4>(call).run(window);
+  return {};
+}
+
+}  // namespace aglow::reference
