@@ -70,6 +70,8 @@ private:
   Status prepare() {
     if (isTextForm(path()))
       return Error{.code = Code::Usage, .message = "verify takes ONNX files; a text form has nothing to compare with"};
+    if (!options_.session.model.stopAfter.empty())
+      return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to compare"};
     std::vector<std::string> backends = splitAtCommas(options_.session.model.backend);
     byFiles_ = !options_.against.empty();
     std::string reference;

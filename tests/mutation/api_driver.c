@@ -130,7 +130,8 @@ static aglow_status setOptions(aglow_options* options, const char* backend, Word
 static int misuse(aglow_model* model) {
   static char place[8];
   const size_t inputs = aglow_num_inputs(model), outputs = aglow_num_outputs(model);
-  if (aglow_input(model, inputs) != NULL || aglow_output(model, outputs + 7) != NULL) return broken("a tensor too many");
+  if (aglow_input(model, inputs) != NULL) return broken("an input too many");
+  if (aglow_output(model, outputs + 7) != NULL) return broken("an output too many");
   if (aglow_find_input(model, "no such input?") != -1) return broken("an input that there is not");
   if (aglow_bind_input(model, inputs, place, 8) != AGLOW_USAGE) return broken("bound an input too many");
   if (aglow_bind_output(model, outputs, place, 8) != AGLOW_USAGE) return broken("bound an output too many");

@@ -153,21 +153,21 @@ def words_of(text):
 
 
 def change_word(words, random, others):
-    places = [i for i, word in enumerate(words) if not word.isspace()]
+    places = [i for i, word in enumerate(words) if kind_of(word) not in " ." or random.random() < 0.1]
     if not places:
         return
     at = random.choice(places)
-    kind, way = kind_of(words[at]), random.randrange(6)
+    kind, way = kind_of(words[at]), random.randrange(12)
     if way == 0:
         words[at] = ""
     elif way == 1:
         words[at] += words[at]
-    elif way == 2 and kind == "n":
-        words[at] = str(random.choice(ODD_NUMBERS + [random.randrange(20)]))
-    elif way == 3:
+    elif way == 2:
         words[at] = random.choice(ODD_WORDS)
+    elif kind == "n" and way < 8:
+        words[at] = str(random.choice(ODD_NUMBERS) if way < 5 else random.randrange(20))
     else:
-        same = [word for word in (words if way == 4 else others) if word and kind_of(word) == kind]
+        same = [word for word in (words if way < 9 else others) if word and kind_of(word) == kind]
         words[at] = random.choice(same or words)
 
 

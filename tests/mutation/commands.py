@@ -66,7 +66,8 @@ def odd_npy(random, array):
     if way == 0:
         return byte_mutations.bytes_mutant(npy(array), random, npy(array.T))
     if way == 1:
-        return npy(array.astype(random.choice(["f8", "f4", "i8", "u1", ">f4", "?", "c8"])) if array.dtype.kind in "fiub" else array)
+        dtype = random.choice(["f8", "f4", "i8", "u1", ">f4", "c8"])
+        return npy(array if array.dtype.kind == "S" else array.astype(dtype))
     if way == 2:
         return npy(array[None])
     if way == 3:
@@ -97,21 +98,27 @@ def inputs_of_onnx(model, random):
             dtype = np.dtype("S1")
         elif dtype.isbuiltin != 1:
             dtype = np.dtype("u2" if dtype.itemsize == 2 else "i1" if dtype.name.startswith("int") else "u1")
-        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or f"{value.name} {i}" for i, d in enumerate(tensor.shape.dim)]
+        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or f"{value.name} {i}"
+                for i, d in enumerate(tensor.shape.dim)]
         shape = shape_with(random, dims, sizes)
         if np.prod(shape, dtype=float) <= MOST_ELEMENTS:
             found.append((value.name, tensor.elem_type, dtype, shape))
     return found
 
 
-PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder @in(?:out)? )(\w+)\[([\d,]*)\]')
+PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder @in(?:out)? )'
+                         r'(\w+)\[([\d,]*)\]')
+
+
+SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
 
 
 def inputs_of_text(data):
-    found = []
-    for in_graph, in_program, kind, dims in PLACEHOLDER.findall(data.decode("utf-8", "replace")):
+    found, text = [], data.decode("utf-8", "replace")
+    saved = SAVED.findall(text)
+    for in_graph, in_program, kind, dims in PLACEHOLDER.findall(text):
         shape = [int(extent) for extent in dims.split(",") if extent]
-        if kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
+        if in_graph not in saved and kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
             found.append(((in_graph or in_program).strip('"'), 1, np.dtype(NUMPY_KINDS[kind]), shape))
     return found
 
@@ -122,7 +129,7 @@ def inputs_of(seed, data, random):
     if seed.kind == "onnx":
         model = proto_of(data)
         return inputs_of_onnx(model, random) if model is not None else []
-    return [(f"in{i}", 1, np.dtype("f4"), [2, 3]) for i in range(3) if f"in{i}".encode() in data]
+    return [(name, 1, np.dtype(dtype), list(shape)) for name, dtype, shape in seed.inputs]
 
 
 # ---- options
@@ -197,22 +204,25 @@ def compile_args(random, case, inputs, options, kinds):
     words = ["compile", case.model, "--emit", emit(random, *kinds), *options, "-o", "out"]
     if random.random() < 0.3:
         words += random.choice([["--weights", "c"], ["-g"], ["--threads"], ["--batch", "1,2"], ["--prefix", "p_"],
-                                ["--name", "a b"], ["--name", ""], ["--external-data"], ["--target", random.choice(TARGETS)]])
+                                ["--name", "a b"], ["--name", ""], ["--external-data"],
+                                ["--target", random.choice(TARGETS)]])
     return words
 
 
 def inspect_args(random, case, inputs, options):
     words = ["inspect", case.model, *options]
-    return words + random.choice([[], ["--json"], ["--support"], ["--memory"], ["--memory", "--json"], ["--dot", "x.dot"]])
+    views = [[], ["--json"], ["--support"], ["--memory"], ["--memory", "--json"], ["--dot", "x.dot"]]
+    return words + random.choice(views)
 
 
 def api_args(random, case, inputs, backend):
     mode = random.choice(["load", "memory", "session", "session-memory"])
-    words = ["api", mode, case.model, str(random.randrange(1 << 30)), backend][1:]
+    words = [mode, case.model, str(random.randrange(1 << 30)), backend]
     words += [f"input.{name}={kind}:{'x'.join(map(str, shape))}" for name, kind, _, shape in inputs]
     while random.random() < 0.3:
-        words.append(random.choice([f"dim.batch={random.choice(ODD_SIZES)}", "threads=2", "threads=-1", "limit=4096", "pad=1",
-                                    "prepare.batch=1x4", "cache=cache", f"shape.x={random.choice(ODD_SIZES)}x2"]))
+        size = random.choice(ODD_SIZES)
+        words.append(random.choice([f"dim.batch={size}", f"shape.x={size}x2", "threads=2", "threads=-1", "limit=4096",
+                                    "pad=1", "prepare.batch=1x4", "cache=cache"]))
     return words
 
 
@@ -268,7 +278,8 @@ def mutant_of(seed, random, donors):
     name = seed.model if random.random() < 0.85 else random.choice(list(files))
     other = donor.files[donor.model]
     if name.endswith(".onnx") and random.random() < 0.75:
-        files[name] = model_mutations.structural_mutant(proto_of(files[name]), random, proto_of(other)).SerializeToString()
+        mutant = model_mutations.structural_mutant(proto_of(files[name]), random, proto_of(other))
+        files[name] = mutant.SerializeToString()
     elif name.endswith((".graph", ".ir", ".pbtxt")):
         files[name] = byte_mutations.text_mutant(files[name], random, other)
     elif name.endswith(".blobs") or random.random() < 0.3:
@@ -287,7 +298,8 @@ def make(random, seeds):
     kind = random.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
     seed = random.choice(seeds[kind])
     what = random.choices(["model", "arrays", "options"], [88, 5, 7])[0]
-    case = Case(f"{kind}:{seed.name}:{what}", mutant_of(seed, random, seeds[kind]) if what == "model" else dict(seed.files), [])
+    files = mutant_of(seed, random, seeds[kind]) if what == "model" else dict(seed.files)
+    case = Case(f"{kind}:{seed.name}:{what}", files, [])
     inputs = inputs_of(seed, case.files[case.model], random)
     for i, (_, _, dtype, shape) in enumerate(inputs):
         array = array_of(random, dtype, shape)

@@ -1,4 +1,4 @@
-"""Mutations of an ONNX model's structure: each is a function of a graph (the model's or a body's), in the table below."""
+"""Mutations of an ONNX model's structure: functions of a graph (the model's or a body's), in the table below."""
 import copy
 
 import onnx
@@ -79,7 +79,8 @@ def borrow_node(graph, random, donor):
 def rename_operator(graph, random, donor):
     if node := pick(random, graph.node):
         other = pick(random, donor.graph.node) if donor else None
-        node.op_type = other.op_type if other and random.random() < 0.8 else random.choice(["", "relu", node.op_type * 2])
+        odd = random.choice(["", "relu", node.op_type * 2])
+        node.op_type = other.op_type if other and random.random() < 0.8 else odd
         if other and random.random() < 0.5:
             node.domain = other.domain
 
@@ -140,7 +141,8 @@ def change_attribute(graph, random, donor):
     elif kind == AttributeProto.FLOATS:
         change_list(attribute.floats, random, random.choice(ODD_FLOATS))
     elif kind == AttributeProto.STRING:
-        attribute.s = random.choice([b"", b"\xff\x00", b"linear", b"cubic", b"SAME_UPPER", b"VALID", b"reverse", b"bidirectional"])
+        attribute.s = random.choice([b"", b"\xff\x00", b"linear", b"cubic", b"SAME_UPPER", b"VALID", b"reverse",
+                                     b"bidirectional"])
     elif kind == AttributeProto.STRINGS:
         change_list(attribute.strings, random, random.choice([b"", b"\xc3", b"Relu", b"BRANCH_LEQ", b"LEAF"]))
     elif kind == AttributeProto.TENSOR:
@@ -211,7 +213,8 @@ def change_tensor(tensor, random):
         tensor.int64_data[random.randrange(len(tensor.int64_data))] = random.choice([-1 << 63, -1, 0, (1 << 63) - 1, 5])
     elif way == 6:
         tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", random.choice(["w.bin", "../x", "/dev/zero", ""])), ("offset", "-1"), ("length", "8")):
+        location = random.choice(["w.bin", "../x", "/dev/zero", ""])
+        for key, value in (("location", location), ("offset", "-1"), ("length", "8")):
             if random.random() < 0.8:
                 tensor.external_data.add(key=key, value=value)
     elif tensor.float_data:
@@ -330,7 +333,8 @@ def change_versions(model, random, donor):
     elif way == 1 and model.opset_import:
         random.choice(list(model.opset_import)).version = random.choice([0, 1, 5, 7, 9, 10, 11, 13, 17, 21, 24, 99, -1])
     elif way == 2:
-        model.opset_import.add(domain=random.choice(["", "com.microsoft", "ai.onnx.ml", "x"]), version=random.choice([1, 3, 9]))
+        domain = random.choice(["", "com.microsoft", "ai.onnx.ml", "x"])
+        model.opset_import.add(domain=domain, version=random.choice([1, 3, 9]))
     elif way == 3 and model.opset_import:
         del model.opset_import[random.randrange(len(model.opset_import))]
     elif donor is not None:

@@ -54,8 +54,9 @@ def options_of(random):
         options.update(random.choice([
             {"threads": random.choice([1, 2, 0, -1, "x"])}, {"opt_level": random.choice([0, 3, 9, -1])},
             {"dims": {"batch": random.choice([2, 0, -1, 1 << 62, (1, 2), ()])}}, {"pad": True},
-            {"shapes": {"x": random.choice([(2, 3), (), (-1,), (1 << 40,)])}}, {"disable": ["share"]}, {"disable": ["no"]},
-            {"memory_limit": random.choice([1, 0, -1])}, {"values": {"x": 1}}, {"backend": "none"}, {"init": b"\x0a"}]))
+            {"shapes": {"x": random.choice([(2, 3), (), (-1,), (1 << 40,)])}}, {"disable": ["share"]},
+            {"disable": ["no"]}, {"memory_limit": random.choice([1, 0, -1])}, {"values": {"x": 1}},
+            {"backend": "none"}, {"init": b"\x0a"}]))
     return options
 
 

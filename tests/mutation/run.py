@@ -41,7 +41,8 @@ class Servers:
         self.words = {"aglow": [program], "c": [program], "python": module}
         self.sanitized = process.is_sanitized(program)
         self.env = {**os.environ, "AGLOW_CACHE_DIR": "off", "PYTHONPATH": str(build / "python"),
-                    "OPENBLAS_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
                     "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1"}
 
     def ask(self, execution):
@@ -109,7 +110,11 @@ def store(folder, case, execution, finding, servers, seconds):
         return found is not None and found.kind == finding.kind and found.signature[:60] == finding.signature[:60]
 
     at = case.executions.index(execution)
-    before = case.executions[at - 1:at] if follows(execution) else case.executions[:1] if finding.kind == "differs" else []
+    before = []
+    if follows(execution):
+        before = case.executions[at - 1:at]
+    elif finding.kind == "differs":
+        before = case.executions[:1]
     if not before:
         files, execution = minimize.minimize(files, execution, shows, seconds)
     servers.fill(files)
@@ -163,8 +168,8 @@ class Table:
     """What ran and how it ended, per tool and command."""
 
     def __init__(self):
-        self.codes, self.cpu, self.slowest, self.largest = collections.defaultdict(collections.Counter), collections.Counter(), [], 0
-        self.findings, self.count = collections.Counter(), 0
+        self.codes, self.cpu = collections.defaultdict(collections.Counter), collections.Counter()
+        self.findings, self.slowest, self.largest, self.count = collections.Counter(), [], 0, 0
 
     def add(self, rows):
         for name, code, cpu, peak, finding, index in rows:
@@ -208,7 +213,8 @@ def replay(options):
     failed = 0
     for path in sorted(options.replay.rglob("case.json")):
         record = json.loads(path.read_text())
-        files = {file.name: file.read_bytes() for file in sorted(path.parent.iterdir()) if file.name not in ("case.json", "stderr")}
+        files = {file.name: file.read_bytes() for file in sorted(path.parent.iterdir())
+                 if file.name not in ("case.json", "stderr")}
         executions = [commands.Execution(*pair) for pair in record["executions"]]
         found = [finding for _, _, finding in run_case(servers, commands.Case("", files, executions)) if finding]
         print(f"{path.parent.name}: {found[0].kind + ': ' + found[0].detail[:300] if found else 'holds'}")
@@ -223,7 +229,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, help="ends earlier")
     parser.add_argument("--seed", default="1")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="with mutation_server and the module")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="what to test")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/mutation", help="for findings")
     parser.add_argument("--shared", type=pathlib.Path, default=ROOT.parent / "shared", help="a folder of models")
     parser.add_argument("--minimize", type=float, default=30, help="seconds for each finding")
@@ -257,7 +263,8 @@ def main():
     queue, table, start = context.Queue(), Table(), time.monotonic()
     with context.Manager() as manager:
         known = manager.dict()
-        workers = [context.Process(target=work, args=(i, options, all_seeds, queue, known)) for i in range(options.jobs)]
+        workers = [context.Process(target=work, args=(i, options, all_seeds, queue, known))
+                   for i in range(options.jobs)]
         for worker in workers:
             worker.start()
         open_ends, shown = len(workers), time.monotonic()
@@ -269,14 +276,15 @@ def main():
             table.add(rows)
             if time.monotonic() - shown > 30:
                 shown = time.monotonic()
-                print(f"{table.count} executions, {len(table.findings)} kinds of findings, {shown - start:.0f} s", flush=True)
+                kinds = f"{len(table.findings)} kinds of findings"
+                print(f"{table.count} executions, {kinds}, {shown - start:.0f} s", flush=True)
         for worker in workers:
             worker.join()
     print(table.text())
     for signature, count in table.findings.most_common():
         print(f"{count:6}  {signature}")
-    print(f"{table.count} executions in {time.monotonic() - start:.0f} s, {table.findings.total()} findings of {len(table.findings)} kinds"
-          + (f" in {options.folder / 'findings'}" if table.findings else ""))
+    print(f"{table.count} executions in {time.monotonic() - start:.0f} s, {table.findings.total()} findings of "
+          f"{len(table.findings)} kinds" + (f" in {options.folder / 'findings'}" if table.findings else ""))
     return 1 if table.findings else 0
 
 

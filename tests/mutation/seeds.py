@@ -18,10 +18,20 @@ class Seed:
     kind: str  # onnx, graph, ir, caffe2
     name: str
     files: dict
+    inputs: list = dataclasses.field(default_factory=list)  # (name, dtype, shape) of nets, which do not say it
 
     @property
     def model(self):
         return next(iter(self.files))
+
+    @property
+    def size(self):
+        return sum(map(len, self.files.values()))
+
+    @property
+    def network(self):
+        """Whether it is one of the few that hold layers with weights, as real models do."""
+        return self.name.startswith(("net:", "layout/", "stack/"))
 
 
 def built_models():
@@ -36,7 +46,7 @@ def built_models():
             if inspect.isfunction(function) and function.__module__ == module.__name__ and all(
                     p.default is not p.empty for p in inspect.signature(function).parameters.values()):
                 made = function()
-                yield name, made[0] if isinstance(made, tuple) else made
+                yield f"net:{name}", made[0] if isinstance(made, tuple) else made
     for number, problem in enumerate(contrib_problems.PROBLEMS):
         yield f"{problem.name}-{number}", model_of(problem)[0]
 
@@ -51,10 +61,13 @@ def built_nets():
         init = Net("init", [fill(name, value) for i, (name, value) in enumerate(zip(inputs, problem.operands))
                             if i in problem.fixed])
         net = Net("one", [Op(problem.type, inputs, outputs, problem.args)], inputs, outputs)
+        free = [(name, value.dtype.str, value.shape) for i, (name, value) in enumerate(zip(inputs, problem.operands))
+                if i not in problem.fixed]
         if number % 3 == 0:
-            yield Seed("caffe2", problem.type, {"m.pbtxt": net.text().encode(), "init.pbtxt": init.text().encode()})
+            files = {"m.pbtxt": net.text().encode(), "init.pbtxt": init.text().encode()}
         else:
-            yield Seed("caffe2", problem.type, {"m.pb": net.binary(), "init.pb": init.binary()})
+            files = {"m.pb": net.binary(), "init.pb": init.binary()}
+        yield Seed("caffe2", problem.type, files, free)
 
 
 def onnx_seeds(cases, shared):
@@ -71,7 +84,7 @@ def text_seeds():
         blobs = path.with_suffix(".blobs")
         if blobs.is_file():
             files["m.blobs"] = blobs.read_bytes()
-        yield Seed(path.suffix[1:], path.name, files)
+        yield Seed(path.suffix[1:], f"{path.parent.name}/{path.name}", files)
 
 
 def net_seeds(shared):
@@ -86,24 +99,29 @@ def net_seeds(shared):
                                                "init" + init[0].suffix: init[0].read_bytes()})
 
 
+PROGRAMS = [["--emit", "ir", "--backend", "cpu"], ["--emit", "ir", "--backend", "interpreter"], ["--emit", "graph"],
+            ["--emit", "ir", "--stop-after", "stack"], ["--emit", "ir", "--lanes", "4"],
+            ["--emit", "ir", "--cpu", "x86-64"], ["--emit", "graph", "--stop-after", "optimize"]]
+
+
 def program_seeds(seeds, compile_to, every):
     """What the compiler makes of some of the others: `compile_to(seed, options)` gives the files, or nothing."""
     for number, seed in enumerate(seeds):
-        if number % every:
-            continue
-        options = [["--emit", "ir", "--backend", "cpu"], ["--emit", "ir", "--backend", "interpreter"],
-                   ["--emit", "graph"], ["--emit", "ir", "--stop-after", "stack"]][number // every % 4]
-        files = compile_to(seed, options)
-        for ending in ("ir", "graph"):
-            if f"m.{ending}" in files:
-                yield Seed(ending, seed.name, {f"m.{ending}": files.pop(f"m.{ending}"), **files})
+        # Networks with weights become packed and fused programs; of operators that stand alone some are enough.
+        one = [PROGRAMS[number // every % len(PROGRAMS)]] if number % every == 0 else []
+        for options in PROGRAMS if seed.network else one:
+            files = compile_to(seed, options)
+            for ending in ("ir", "graph"):
+                if f"m.{ending}" in files:
+                    yield Seed(ending, seed.name, {f"m.{ending}": files.pop(f"m.{ending}"), **files})
 
 
 def collect(cases, shared, compile_to, every=9):
     """All seeds by kind; `every`: of how many models one also goes in as the program that it becomes."""
-    small = [seed for seed in (*onnx_seeds(cases, shared), *text_seeds(), *net_seeds(shared))
-             if sum(map(len, seed.files.values())) <= LARGEST]
-    small += program_seeds([seed for seed in small if seed.kind in ("onnx", "graph")], compile_to, every)
+    found = [*onnx_seeds(cases, shared), *text_seeds(), *net_seeds(shared)]
+    found += program_seeds([seed for seed in found if seed.kind in ("onnx", "graph") and seed.size <= LARGEST * 8],
+                           compile_to, every)
+    small = [seed for seed in found if seed.size <= LARGEST * (8 if seed.network else 1)]
     kinds = {}
     for seed in small:
         kinds.setdefault(seed.kind, []).append(seed)

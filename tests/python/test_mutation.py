@@ -1,4 +1,4 @@
-"""The machinery of tests/mutation: it draws the same cases again, notices what it is there for, and makes it smaller."""
+"""The machinery of tests/mutation: it draws the same cases again, notices faults, and makes them smaller."""
 import pathlib
 import random
 import sys
@@ -76,9 +76,11 @@ def test_two_backends(tmp_path, other, odd, differs):
 def test_findings_become_small():
     def shows(files, execution):
         model = seeds.proto_of(files["m.onnx"])
-        return model is not None and any(node.op_type == "Add" for node in model.graph.node) and "--pad" in execution.args
+        operators = [node.op_type for node in model.graph.node] if model is not None else []
+        return "Add" in operators and "--pad" in execution.args
 
-    files, execution = minimize.minimize(AFFINE.files, commands.Execution("aglow", RUN.args + ["--pad", "--timing"]), shows, 10)
+    execution = commands.Execution("aglow", RUN.args + ["--pad", "--timing"])
+    files, execution = minimize.minimize(AFFINE.files, execution, shows, 10)
     model = onnx.load_from_string(files["m.onnx"])
     assert [node.op_type for node in model.graph.node] == ["Add"] and not model.graph.initializer
     assert execution.args == ["run", "m.onnx", "--pad"]

@@ -46,6 +46,11 @@ def files(tmp_path):
     return tmp_path
 
 
+def test_stopped_compilation_has_no_outputs(aglow, files):
+    outcome = aglow("verify", files / "model.onnx", "--stop-after", "share")
+    assert outcome.code == 1 and "error[E101] --stop-after leaves nothing to compare" in outcome.err, outcome.err
+
+
 def test_data_sets(aglow, files):
     write(files, "data/test_data_set_1/input_0.pb", 2 * X)
     d = np.tanh(np.maximum(2 * X @ W, 0))
