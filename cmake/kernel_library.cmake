@@ -1,6 +1,6 @@
-# The CPU backend: LLVM, and the kernel library (src/backends/cpu/kernels/**/*.kernel.cpp) as bitcode inside the program. The bitcode
-# serves every target, so it is compiled with the widest vectors as register types and carries no instruction set of its
-# own: generated code sets that when it clones a kernel.
+# The CPU backend: LLVM, and the kernel library (src/backends/cpu/kernels/**/*.kernel.cpp) as bitcode inside the program.
+# The bitcode serves every target, so it is compiled with the widest vectors as register types and carries no instruction
+# set of its own: generated code sets that when it clones a kernel.
 set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 find_path(LLVM_INCLUDE_DIR llvm/IR/Module.h HINTS ${LLVM_ROOT}/include REQUIRED)
 find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
@@ -33,11 +33,14 @@ file(WRITE ${KERNEL_EMBED}.new "__asm__(\".section .rodata\\n.balign 16\\n.globl
         \"aglow_kernel_library:\\n.incbin \\\"${KERNEL_LIBRARY}\\\"\\naglow_kernel_library_end:\\n.byte 0\\n.text\\n\");\n")
 file(COPY_FILE ${KERNEL_EMBED}.new ${KERNEL_EMBED} ONLY_IF_DIFFERENT)
 set_source_files_properties(${KERNEL_EMBED} PROPERTIES OBJECT_DEPENDS ${KERNEL_LIBRARY} GENERATED TRUE)
-target_sources(aglow_library PRIVATE ${KERNEL_EMBED})
+target_sources(aglow_backends PRIVATE ${KERNEL_EMBED})
 
 target_compile_definitions(aglow_library PUBLIC $<BUILD_INTERFACE:AGLOW_LLVM>)
-target_include_directories(aglow_library SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
+target_include_directories(aglow_backends SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
 target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
+foreach(check ${LINK_CHECKS})
+  target_link_libraries(${check} PRIVATE ${LLVM_SHARED_LIBRARY})
+endforeach()
 
 # Which code generator this is, for the cache of generated code.
 file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/backends/cpu/code/* src/backends/cpu/llvm/* src/backends/cpu/kernels/*)
@@ -46,4 +49,4 @@ add_custom_command(OUTPUT ${CODE_HASH}
                    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}
                            -P ${CMAKE_SOURCE_DIR}/cmake/code_hash.cmake
                    DEPENDS ${CODE_SOURCES} ${KERNEL_LIBRARY} cmake/code_hash.cmake COMMENT "code hash" VERBATIM)
-target_sources(aglow_library PRIVATE ${CODE_HASH})
+target_sources(aglow_backends PRIVATE ${CODE_HASH})

@@ -158,8 +158,18 @@ def check(root):
             check_sizes(root) + check_folders(root))
 
 
+def folders(root):
+    """The folders that exist, in order, peers together."""
+    rows = ([folder for folder in row if os.path.isdir(os.path.join(root, "src", folder))] for row in ORDER)
+    return [row for row in rows if row]
+
+
 def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if sys.argv[1:] == ["--folders"]:
+        print("\n".join(" ".join(row) for row in folders(here)))
+        return 0
+    root = sys.argv[1] if len(sys.argv) > 1 else here
     problems = check(root)
     for problem in problems:
         print(problem)
