@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def ending(execution, outcome, errors):
         return None
     if not errors.strip():
         return Finding("silent", f"exit {code} in {command} without a message")
-    if str(code) not in ERROR.findall(errors):
+    if str(code) not in ERROR.findall(errors) and (tool, errors.strip()) != ("c", "out of memory"):
         return Finding("silent", f"exit {code} in {command} with the message of another: {errors.strip()[:200]}")
     return None
 
@@ -79,6 +80,12 @@ def output(execution, outcome, folder):
                 json.load(file)
         except ValueError as fault:
             return Finding("output", f"{execution.args[0]} --json: {fault}")
+    headers = [name for name in files_below(os.path.join(folder, "out")) if name.endswith(".h")]
+    for name in headers if execution.args[0] == "compile" else ():
+        words = ["cc", "-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-x", "c", "-std=c99"]
+        done = subprocess.run([*words, os.path.join(folder, "out", name)], capture_output=True, text=True)
+        if done.returncode:
+            return Finding("output", f"header: {done.stderr.strip().splitlines()[0]}")
     return None
 
 

@@ -134,7 +134,7 @@ def inputs_of(seed, data, random):
 
 # ---- options
 
-PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "stack", "memory", "share",
+PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse", "memory", "share",
           "simplify", "dead-code", "place", "moves", "pack-weights", "min-peak-memory", "nothing"]
 ODD_SIZES = ["0", "1", "2", "3", "17", "-1", "", "x", "1.5", "1e3", str(1 << 31), str(1 << 62), str(1 << 64), " 1"]
 CPUS = ["native", "x86-64", "x86-64-v2", "x86-64-v3", "generic", "nothing", "cortex-a76", ""]
@@ -155,8 +155,8 @@ def shared_option(random, inputs):
         lambda: ["--stop-after", random.choice(PHASES)],
         lambda: ["--start-from", random.choice(PHASES)],
         lambda: ["--print-after", random.choice(PHASES)],
-        lambda: ["--disable", random.choice(PHASES + ["winograd", "stack,share", ","])],
-        lambda: ["--stack"],
+        lambda: ["--disable", random.choice(PHASES + ["winograd", "fuse,share", ","])],
+        lambda: ["--fuse"],
         lambda: ["--verify-each"],
         lambda: ["--timing"],
         lambda: ["--opt-size"],

@@ -85,7 +85,7 @@ def use(path, seed, backend):
             raise AssertionError(f"two runs differ in '{name}'")
     if random.random() < 0.2:
         model.graph(random.choice(["import", "optimize", "layout", "nothing"]))
-        model.program(random.choice(["memory", "stack"]))
+        model.program(random.choice(["memory", "fuse"]))
     if random.random() < 0.1:
         model.export("out.onnx", "optimize")
 

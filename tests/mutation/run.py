@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -35,7 +36,7 @@ class Servers:
     """The processes that execute, started when they are needed, with a folder to work in."""
 
     def __init__(self, build, folder):
-        self.build, self.folder, self.children = build, folder, {}
+        self.folder, self.children = folder, {}
         program = str(build / "tests/mutation/mutation_server")
         module = [sys.executable, str(HERE / "module_server.py")]
         self.words = {"aglow": [program], "c": [program], "python": module}
@@ -91,7 +92,7 @@ def run_case(servers, case):
         outcome = servers.ask(execution)
         finding = checks.check(execution, outcome, servers.folder, given)
         if execution.tool == "aglow" and execution.args[0] == "run" and outcome["code"] == 0:
-            backend = execution.args[execution.args.index("--backend") + 1]
+            backend = option(execution, "--backend")
             if (servers.folder / "out").is_dir():
                 ran[backend] = f"kept-{backend}"
                 os.rename(servers.folder / "out", servers.folder / ran[backend])
@@ -131,19 +132,24 @@ def store(folder, case, execution, finding, servers, seconds):
     (folder / "stderr").write_text("\n".join(lines) + "\n\n" + errors)
 
 
+def option(execution, name):
+    """The word after an option, or nothing."""
+    words = execution.args
+    return words[words.index(name) + 1] if name in words[:-1] else ""
+
+
 def label(execution):
     if execution.tool != "aglow":
         return f"{execution.tool} {execution.args[0]}" if execution.tool == "c" else "python"
-    words = execution.args
-    backend = words[words.index("--backend") + 1] if "--backend" in words and words[0] in ("run", "bench") else ""
-    emits = "code" if words[0] == "compile" and any(
-        kind in words[words.index("--emit") + 1].split(",") for kind in ("bundle", "so", "obj", "asm", "llvm")) else ""
-    return " ".join(filter(None, [words[0], backend, emits]))
+    command = execution.args[0]
+    backend = option(execution, "--backend") if command in ("run", "bench") else ""
+    code = {"bundle", "so", "obj", "asm", "llvm"} & set(option(execution, "--emit").split(","))
+    return " ".join(filter(None, [command, backend, "code" if command == "compile" and code else ""]))
 
 
 def work(number, options, all_seeds, queue, known):
     """One of several processes: every so-manieth case."""
-    servers = Servers(options.build, options.folder / f"work{number}")
+    servers = Servers(options.build, options.work / str(number))
     done, index = 0, number
     deadline = time.monotonic() + options.seconds if options.seconds else None
     while done * options.jobs < options.executions and (deadline is None or time.monotonic() < deadline):
@@ -252,7 +258,10 @@ def main():
     options.build, options.folder = options.build.resolve(), options.folder.resolve()
     if options.replay:
         return 1 if replay(options) else 0
-    servers = Servers(options.build, options.folder / "work0")
+    # In memory where that is possible: the program waits for the disk at the end of each file.
+    work_in = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    options.work = pathlib.Path(work_in.name)
+    servers = Servers(options.build, options.work / "0")
     all_seeds = seeds.collect(ROOT / "build/onnx-cases", options.shared, compile_with(servers))
     servers.close()
     print(f"seeds: {seeds.summary(all_seeds)}", flush=True)

@@ -31,7 +31,7 @@ class Seed:
     @property
     def network(self):
         """Whether it is one of the few that hold layers with weights, as real models do."""
-        return self.name.startswith(("net:", "layout/", "stack/"))
+        return self.name.startswith(("net:", "layout/", "fuse/"))
 
 
 def built_models():
@@ -100,7 +100,7 @@ def net_seeds(shared):
 
 
 PROGRAMS = [["--emit", "ir", "--backend", "cpu"], ["--emit", "ir", "--backend", "interpreter"], ["--emit", "graph"],
-            ["--emit", "ir", "--stop-after", "stack"], ["--emit", "ir", "--lanes", "4"],
+            ["--emit", "ir", "--stop-after", "fuse"], ["--emit", "ir", "--lanes", "4"],
             ["--emit", "ir", "--cpu", "x86-64"], ["--emit", "graph", "--stop-after", "optimize"]]
 
 
