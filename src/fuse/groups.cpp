@@ -35,7 +35,7 @@ Groups::Role Groups::roleOf(int32_t at) const {
            program_[result.region].type.bytes() == 0;
   };
   if (std::all_of(results.begin(), results.end(), idle)) return Role::Alone;
-  if (isDataParallel(i.attrs.op()) || reducedRow(program_, i) > 1)
+  if (i.attrs.op().isDataParallel() || reducedRow(program_, i) > 1)
     return policy_.takes(program_, i) ? Role::Member : Role::Alone;
   return policy_.takesEpilogue(program_, i) ? Role::Anchor : Role::Alone;
 }

@@ -8,11 +8,6 @@
 
 namespace aglow {
 
-bool isDataParallel(const OpDef& op) {
-  return op.kind == OpKind::Elementwise || &op == &opDef(Op::Cast) || &op == &opDef(Op::Quantize) ||
-         &op == &opDef(Op::Dequantize) || &op == &opDef(Op::Splat);
-}
-
 int64_t reducedRow(const Program& program, const Instr& instr) {
   if (&instr.attrs.op() != &opDef(Op::Reduce)) return 0;
   const Shape& shape = program[instr.inputs()[0].region].type.shape();
@@ -77,7 +72,7 @@ private:
     if (steps_.empty()) return noForm("the body is empty");
     const Instr& first = *steps_.front();
     form_.shape = resultShape(first);
-    form_.anchored = !isDataParallel(first.attrs.op()) && !reduces(first);
+    form_.anchored = !first.attrs.op().isDataParallel() && !reduces(first);
     if (form_.anchored) return {};
     const auto reduction =
         std::find_if(steps_.begin(), steps_.end(), [&](const Instr* step) { return reduces(*step); });
@@ -90,7 +85,7 @@ private:
 
   Status checkStep(const Instr& step) const {
     if (form_.anchored && &step == steps_.front()) return {};
-    if (!isDataParallel(step.attrs.op())) return checkReduction(step);
+    if (!step.attrs.op().isDataParallel()) return checkReduction(step);
     const bool whole = resultShape(step) == form_.shape;
     if (!whole && !form_.isRowShape(resultShape(step)))
       return noForm(fmt::format("{} computes {}, the body's loop is over {}", instrName(step), resultShape(step).text(),
@@ -194,7 +189,7 @@ bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId inp
     return std::any_of(results.begin(), results.end(), [&](const Operand& o) { return o.region == result; });
   };
   const auto writer = std::find_if(fused.body.begin(), fused.body.end(), writesResult);
-  if (writer == fused.body.end() || !isDataParallel(writer->attrs.op())) return false;
+  if (writer == fused.body.end() || !writer->attrs.op().isDataParallel()) return false;
   const auto reduces = [&](const Instr& instr) { return reducedRow(program, instr) > 0; };
   if (std::any_of(fused.body.begin(), fused.body.end(), reduces)) {
     const std::vector<int> stages = stagesOf(program, bodySteps(fused));
@@ -210,7 +205,7 @@ bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId inp
         if (input == result) continue;
         return false;
       }
-      if (it == writer ? !mayOverwrite(program, *it, i) : !reduces(*it) && !isDataParallel(it->attrs.op()))
+      if (it == writer ? !mayOverwrite(program, *it, i) : !reduces(*it) && !it->attrs.op().isDataParallel())
         return false;
       const Type& computed = program[it->results()[0].region].type;
       if (!reduces(*it) && computed.shape() != type.shape()) return false;

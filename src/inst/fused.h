@@ -9,10 +9,6 @@
 
 namespace aglow {
 
-// Whether every element of the result comes from the operands' elements at the same place, broadcast: elementwise
-// operators, Cast, Quantize, Dequantize and Splat.
-bool isDataParallel(const OpDef& op);
-
 // How many neighbouring elements a Reduce combines into each one, if it reduces the last axes of its operand and no
 // others. Otherwise, and for other operators, 0.
 int64_t reducedRow(const Program& program, const Instr& instr);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/costs.h"
 #include "ops/formula.h"
 #include "support/error.h"
 #include "tensor/type.h"
@@ -80,6 +81,13 @@ struct InferContext {
 };
 using TypeRule = Result<std::vector<Type>>(const InferContext&);
 
+// How ONNX writes an operator whose own kinds or form are not ONNX's.
+struct StandardForm {
+  std::string_view name;            // of the ONNX operator; empty: the form chooses it
+  KindSet kinds = 0;                // that it takes, of operands with a type letter (of the first, where none has one)
+  std::string_view form = "plain";  // the function in import/onnx/export_forms.h that writes it
+};
+
 struct OpDef {
   std::string_view name;
   std::string_view doc;
@@ -87,15 +95,20 @@ struct OpDef {
   FixedList<OperandDef, 10> in = {};
   FixedList<ResultDef, 4> out = {{"y"}};
   FixedList<AttrDef, 14> attrs = {};
-  TypeRule* infer = nullptr;   // checks what kinds and arity cannot say, and
-                               // gives the results' types
+  TypeRule* infer = nullptr;   // checks what kinds and arity cannot say, and gives the results' types
+  CostRule* cost = nullptr;    // of what has a kernel; a formula's cost is the number of its operations
   Formula scalar = {};         // Elementwise
-  std::string_view onnx = {};  // the ONNX operator with the same operands and
-                               // attributes, imported as it is
+  std::string_view onnx = {};  // the ONNX operator with the same operands and attributes, imported as it is
+  StandardForm standard = {};  // for export; elementwise operators with an `onnx` name need none
   bool inPlace = false;        // the result may overwrite the first operand of the same type
+  bool pointwise = false;      // not elementwise, but each element comes from the operands' elements at the same place
+  bool picks = false;          // reads no more bytes of its first operand than it writes
   struct {
     double low = -4, high = 4;  // where random tests draw operands from
   } probe = {};
+
+  // Every element of the result comes from the operands' elements at the same place, broadcast.
+  constexpr bool isDataParallel() const { return kind == OpKind::Elementwise || pointwise; }
 };
 
 }  // namespace aglow

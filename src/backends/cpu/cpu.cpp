@@ -119,9 +119,12 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
   return std::shared_ptr<const CpuBackend>(new CpuBackend(std::move(target)));
 }
 
+// Loops are written for what is data-parallel; everything else that computes has a row in the kernel table, or is
+// refused with the reason of the last row. A file may hold target operators of another machine, so these are asked for
+// as well.
 Decision CpuBackend::supports(const Node& node) const {
-  // Target operators are made for one machine, and a file may hold those of another.
-  if (node.def().kind != OpKind::Composite && node.def().kind != OpKind::Target) return Decision::yes();
+  const OpKind kind = node.def().kind;
+  if (node.def().isDataParallel() || kind == OpKind::View || kind == OpKind::Storage) return Decision::yes();
   std::vector<const Type*> in, out;
   for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
   for (int i = 0; i < node.resultCount(); ++i) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "ops/onnx_kinds.h"
 #include "ops/recurrent.h"
 #include "ops/window.h"
 #include "support/sizes.h"
@@ -33,7 +34,7 @@ bool Form::attributes(const Renamed& renamed) {
 
 namespace forms {
 
-using namespace export_kinds;  // NOLINT: the words of this file
+using namespace onnx_kinds;  // NOLINT: the words of this file
 
 bool plain(Form& f) {
   f.inputs();
@@ -67,11 +68,11 @@ bool pRelu(Form& f) { return f.node.type().shape() == f.in(0).shape() && plain(f
 // Only narrow floats have a choice in what is too large, and only powers of two in how they round.
 bool cast(Form& f) {
   const ElemKind to = f.attrs().elem("to");
-  if (!contains(kMoved, to)) return false;
+  if (!contains(moved, to)) return false;
   f.inputs();
   f.results();
   f.set("to", elemInfo(to).onnx);
-  if (!f.attrs().flag("saturate") && contains(kEights | kindSet(Float8E8M0), to)) f.set("saturate", 0);
+  if (!f.attrs().flag("saturate") && contains(float8s | kindSet(Float8E8M0), to)) f.set("saturate", 0);
   if (to == Float8E8M0) f.set("round_mode", f.attrs().word("rounding"));
   return true;
 }
@@ -88,7 +89,7 @@ bool withShape(Form& f) {
 
 bool splat(Form& f) {
   const ElemKind kind = f.attrs().elem("elem");
-  if (!contains(kElements, kind)) return false;
+  if (!contains(elements, kind)) return false;
   f.tensor("value", Tensor::scalar(kind, f.attrs().real("value")));
   f.ints("shape", f.node.type().shape().dims());
   f.results();
@@ -164,7 +165,7 @@ bool reduce(Form& f) {
   for (const auto& [from, to] : kNames)
     if (from == kind) f.out.opType = to;
   const bool picks = kind == "max" || kind == "min";
-  if (!contains(picks ? kFloats | kWords | kindSet(Int8, UInt8, Bool) : kFloats | kWords, f.in(0).kind())) return false;
+  if (!contains(picks ? floats | words | bytes | kindSet(Bool) : floats | words, f.in(0).kind())) return false;
   const std::vector<int64_t>& axes = f.attrs().ints("axes");
   f.input(f.node.input(0));
   f.ints("axes", axes);
@@ -285,7 +286,7 @@ bool resize(Form& f) {
 
 static bool allFloats(const Form& f) {
   for (const Value v : f.node.inputs())
-    if (v && !contains(kFloats, v.kind())) return false;
+    if (v && !contains(floats, v.kind())) return false;
   return true;
 }
 
@@ -326,8 +327,7 @@ static bool hasGoodScale(const Form& f) {
 }
 
 static bool linearQuantization(Form& f, ElemKind to) {
-  if (!hasGoodScale(f) || !contains(kFloats & ~kindSet(Float64), f.in(1).kind()) || elemInfo(to).onnx == 0)
-    return false;
+  if (!hasGoodScale(f) || !contains(floats & ~kindSet(Float64), f.in(1).kind()) || elemInfo(to).onnx == 0) return false;
   f.inputs();
   f.results();
   f.set("axis", f.attrs().integer("axis"));
@@ -339,7 +339,7 @@ bool quantizeLinear(Form& f) {
   const ElemKind to = f.attrs().elem("to");
   const bool hasOffset = static_cast<bool>(f.node.input(2));
   if (f.in(0).kind() != f.in(1).kind() || (hasOffset && f.in(2).kind() != to)) return false;
-  if (!contains(kEights | kindSet(Int8, UInt8, Int16, UInt16, Int4, UInt4, Float4E2M1), to)) return false;
+  if (!contains(float8s | kindSet(Int8, UInt8, Int16, UInt16, Int4, UInt4, Float4E2M1), to)) return false;
   if (!hasOffset) f.set("output_dtype", elemInfo(to).onnx);
   if (!f.attrs().flag("saturate")) f.set("saturate", 0);
   return linearQuantization(f, to);
@@ -359,7 +359,7 @@ bool attention(Form& f) {
   if (a.integer("left") != -1 || (a.integer("right") != -1 && !causal)) return false;
   if (const Value mask = f.node.input(3); mask && mask.kind() != Bool && mask.kind() != f.in(0).kind()) return false;
   const ElemKind precision = a.elem("precision");
-  if (!contains(kFloats, precision) || !f.real("scale", a.real("scale")) || !f.real("softcap", a.real("softcap")))
+  if (!contains(floats, precision) || !f.real("scale", a.real("scale")) || !f.real("softcap", a.real("softcap")))
     return false;
   if (causal) f.set("is_causal", 1);
   f.set("softmax_precision", elemInfo(precision).onnx);

@@ -11,22 +11,6 @@
 
 namespace aglow::onnx {
 
-// The element kinds that ONNX's operators take, in groups.
-namespace export_kinds {
-
-using enum ElemKind;
-
-inline constexpr KindSet kFloats = kindSet(Float16, Float32, Float64, BFloat16);
-inline constexpr KindSet kEights = kindSet(Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ);
-inline constexpr KindSet kSigned = kindSet(Int8, Int16, Int32, Int64),
-                         kUnsigned = kindSet(UInt8, UInt16, UInt32, UInt64);
-inline constexpr KindSet kWords = kindSet(Int32, Int64, UInt32, UInt64);
-inline constexpr KindSet kNumbers = kFloats | kSigned | kUnsigned, kBool = kindSet(Bool);
-inline constexpr KindSet kElements = kNumbers | kBool;
-inline constexpr KindSet kMoved = kElements | kEights | kindSet(Float4E2M1, Float8E8M0, Int4, UInt4);
-
-}  // namespace export_kinds
-
 // One node under way.
 class Form {
 public:
@@ -81,7 +65,8 @@ public:
   bool attributes(const Renamed& renamed = {});
 };
 
-// Each writes inputs, outputs and attributes, or refuses before it has added anything to the model.
+// Each writes inputs, outputs and attributes, or returns false, before it has added anything to the model, if ONNX
+// cannot express the node.
 namespace forms {
 
 // Operands by position, attributes by name.

@@ -15,6 +15,7 @@
 
 #include "ops/all_ops.h"
 #include "ops/attrs.h"
+#include "ops/onnx_kinds.h"
 
 namespace aglow {
 namespace {
@@ -235,6 +236,22 @@ std::string documentation() {
   return out;
 }
 
+// Rows of the operators that ONNX can express: record, ONNX operator, element kinds, function that writes the form.
+std::string exportTable() {
+  std::string out = header("The operators that ONNX can express.");
+  for (const OpDef* op : allOps()) {
+    StandardForm form = op->standard;
+    if (op->kind == OpKind::Elementwise && form.kinds == 0 && !op->onnx.empty()) {
+      form.name = op->onnx;
+      for (const OperandDef& operand : op->in)
+        if (operand.typeVar != 0) form.kinds = operand.kinds & onnx_kinds::elements;
+    }
+    if (form.kinds != 0)
+      out += fmt::format("AGLOW_ROW({}, \"{}\", {:#x}, {})\n", op->name, form.name, form.kinds, form.form);
+  }
+  return out;
+}
+
 // A file that stays the same keeps its time stamp, so that nothing is built again for it.
 bool write(const std::filesystem::path& path, const std::string& text) {
   std::stringstream present;
@@ -262,6 +279,6 @@ int main(int argc, char** argv) {
             table("The core and target operators and their reference kernels.", {OpKind::Core, OpKind::Target})) &&
       write(dir / "lower/lower_table.inc",
             table("The composite operators and their lowering rules.", {OpKind::Composite})) &&
-      write(dir / "ops.md", documentation());
+      write(dir / "import/onnx/export_table.inc", exportTable()) && write(dir / "ops.md", documentation());
   return ok ? 0 : 1;
 }

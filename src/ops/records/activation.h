@@ -16,7 +16,8 @@ inline constexpr Formula kSoftplus = max(x, 0) + log1p(exp(-abs(x)));
 inline constexpr Formula kHalf = 0.5 * x;
 
 inline constexpr OpDef kActivation[] = {
-    unary("Relu", "max(x, 0).", kinds::numbers, max(x, 0)),
+    standard({"Relu", onnx_kinds::floats | onnx_kinds::signedInts},
+             unary("Relu", "max(x, 0).", kinds::numbers, max(x, 0))),
     activation("LeakyRelu", "x, or alpha * x where x is negative.", select(x < 0, attr("alpha") * x, x),
                {{"alpha", AttrKind::Float, 0.01}}),
     {.name = "PRelu",
@@ -25,13 +26,15 @@ inline constexpr OpDef kActivation[] = {
      .in = {{"x", kinds::numbers, 'T'}, {"slope", kinds::numbers, 'T'}},
      .infer = infer::broadcast,
      .scalar = select(x < 0, y* x, x),
+     .standard = {"PRelu", onnx_kinds::floats | onnx_kinds::words, "pRelu"},
      .inPlace = true},
     activation("ThresholdedRelu", "x where it exceeds alpha, 0 elsewhere.", select(attr("alpha") < x, x, 0),
                {{"alpha", AttrKind::Float, 1}}),
     activation("Elu", "x, or alpha * (exp(x) - 1) where x is negative.", select(x < 0, attr("alpha") * expm1(x), x),
                {{"alpha", AttrKind::Float, 1}}),
-    activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).",
-               max(0, x) + min(0, attr("alpha") * expm1(x / attr("alpha"))), {{"alpha", AttrKind::Float, 1}}),
+    standard({"Celu", kindSet(ElemKind::Float32)},
+             activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).",
+                        max(0, x) + min(0, attr("alpha") * expm1(x / attr("alpha"))), {{"alpha", AttrKind::Float, 1}})),
     activation(
         "Selu", "gamma * x, or gamma * alpha * (exp(x) - 1) where x is not positive.",
         attr("gamma") * select(0 < x, x, attr("alpha") * expm1(x)),
@@ -46,13 +49,16 @@ inline constexpr OpDef kActivation[] = {
     activation("Softplus", "log(1 + exp(x)).", kSoftplus),
     activation("Softsign", "x / (1 + |x|).", x / (1 + abs(x))),
     activation("Mish", "x * tanh(softplus(x)).", x* tanh(kSoftplus)),
-    activation("Shrink", "x moved towards 0 by bias, or 0 where |x| <= lambd.",
-               select(x < -attr("lambd"), x + attr("bias"), select(attr("lambd") < x, x - attr("bias"), 0)),
-               {{"bias", AttrKind::Float, 0}, {"lambd", AttrKind::Float, 0.5}}),
-    onnxName("", activation("Gelu", "x times the normal distribution's cumulative function.",
-                            kHalf * (1 + erf(x * 0.70710678118654752440)))),
-    onnxName("", activation("GeluTanh", "The approximation of Gelu through tanh.",
-                            kHalf * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))))),
+    standard({"Shrink", onnx_kinds::floats & ~kindSet(ElemKind::BFloat16)},
+             activation("Shrink", "x moved towards 0 by bias, or 0 where |x| <= lambd.",
+                        select(x < -attr("lambd"), x + attr("bias"), select(attr("lambd") < x, x - attr("bias"), 0)),
+                        {{"bias", AttrKind::Float, 0}, {"lambd", AttrKind::Float, 0.5}})),
+    onnxName("", standard({"Gelu", onnx_kinds::floats},
+                          activation("Gelu", "x times the normal distribution's cumulative function.",
+                                     kHalf * (1 + erf(x * 0.70710678118654752440))))),
+    onnxName("", standard({"Gelu", onnx_kinds::floats, "geluTanh"},
+                          activation("GeluTanh", "The approximation of Gelu through tanh.",
+                                     kHalf * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)))))),
 };
 
 }  // namespace aglow::records

@@ -27,13 +27,14 @@ consteval bool complete(std::span<const OpDef> family) {
     if (op.name.empty() || op.doc.empty()) return false;
     if (op.kind != OpKind::Storage && op.infer == nullptr) return false;
     if ((op.kind == OpKind::Elementwise) != !op.scalar.empty()) return false;
+    if ((op.kind == OpKind::Core || op.kind == OpKind::Target) && op.cost == nullptr) return false;
   }
   return true;
 }
 
 template <const auto&... kFamilies>
 std::vector<const OpDef*> collect() {
-  static_assert((complete(kFamilies) && ...), "a record lacks its name, doc, type rule or formula");
+  static_assert((complete(kFamilies) && ...), "a record lacks its name, doc, type rule, formula or cost");
   std::vector<const OpDef*> all;
   const auto add = [&](std::span<const OpDef> family) {
     for (const OpDef& op : family) all.push_back(&op);

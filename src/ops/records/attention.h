@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -34,7 +35,9 @@ inline constexpr OpDef kAttention[] = {
                 .choices = "scores|capped|masked|softmax",
                 .doc = "the stage that the second result shows"},
                {.name = "precision", .kind = AttrKind::Elem, .doc = "element kind that enters the softmax"}},
-     .infer = infer::attention},
+     .infer = infer::attention,
+     .cost = cost::attention,
+     .standard = {"Attention", onnx_kinds::floats, "attention"}},
 };
 
 }  // namespace aglow::records

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -44,15 +45,23 @@ consteval OpDef onnxName(std::string_view name, OpDef def) {
   return def;
 }
 
+consteval OpDef standard(StandardForm form, OpDef def) {
+  def.standard = form;
+  return def;
+}
+
 inline constexpr OpDef kElementwise[] = {
     binary("Add", "a + b; integers wrap.", kinds::numbers, x + y),
     binary("Sub", "a - b; integers wrap.", kinds::numbers, x - y),
     binary("Mul", "a * b; integers wrap.", kinds::numbers, x* y),
     binary("Div", "a / b; integers truncate towards zero, and division of an integer by zero gives zero.",
            kinds::numbers, x / y),
-    onnxName("", binary("Mod", "Remainder with the sign of the divisor.", kinds::numbers,
-                        select((rem(x, y) == 0) | ((rem(x, y) < 0) == (y < 0)), rem(x, y), rem(x, y) + y))),
-    onnxName("", binary("Rem", "Remainder with the sign of the dividend, as C's fmod.", kinds::numbers, rem(x, y))),
+    onnxName("", standard({"Mod", onnx_kinds::ints},
+                          binary("Mod", "Remainder with the sign of the divisor.", kinds::numbers,
+                                 select((rem(x, y) == 0) | ((rem(x, y) < 0) == (y < 0)), rem(x, y), rem(x, y) + y)))),
+    onnxName("", standard({"Mod", onnx_kinds::numbers, "remainder"},
+                          binary("Rem", "Remainder with the sign of the dividend, as C's fmod.", kinds::numbers,
+                                 rem(x, y)))),
     {.name = "Pow",
      .doc = "a to the power of b, of a's element kind.",
      .kind = OpKind::Elementwise,
@@ -60,11 +69,14 @@ inline constexpr OpDef kElementwise[] = {
      .infer = infer::broadcast,
      .scalar = pow(x, y),
      .onnx = "Pow",
+     .standard = {"Pow", onnx_kinds::floats | kinds::indices},
      .inPlace = true,
      .probe = {0.1, 4}},
-    onnxName("", binary("Min", "The smaller of both; NaN wins.", kinds::numbers, min(x, y))),
-    onnxName("", binary("Max", "The larger of both; NaN wins.", kinds::numbers, max(x, y))),
-    unary("Neg", "-x.", kinds::numbers, -x),
+    onnxName("", standard({"Min", onnx_kinds::numbers},
+                          binary("Min", "The smaller of both; NaN wins.", kinds::numbers, min(x, y)))),
+    onnxName("", standard({"Max", onnx_kinds::numbers},
+                          binary("Max", "The larger of both; NaN wins.", kinds::numbers, max(x, y)))),
+    standard({"Neg", onnx_kinds::floats | onnx_kinds::signedInts}, unary("Neg", "-x.", kinds::numbers, -x)),
     unary("Abs", "|x|.", kinds::numbers, abs(x)),
     unary("Sign", "-1, 0 or 1; NaN stays.", kinds::numbers, select(x < 0, -1, select(0 < x, 1, x))),
     unary("Floor", "Rounds towards minus infinity.", kinds::floats, floor(x)),
@@ -94,7 +106,8 @@ inline constexpr OpDef kElementwise[] = {
     predicate(binary("Equal", "a == b.", kinds::plain, x == y)),
     predicate(binary("Less", "a < b.", kinds::numbers, x < y)),
     predicate(binary("LessOrEqual", "a <= b.", kinds::numbers, x <= y)),
-    predicate(onnxName("IsNaN", unary("IsNan", "Whether x is not a number.", kinds::floats, isNan(x)))),
+    predicate(onnxName("IsNaN", standard({"IsNaN", onnx_kinds::floats | onnx_kinds::float8s},
+                                         unary("IsNan", "Whether x is not a number.", kinds::floats, isNan(x))))),
     {.name = "IsInf",
      .doc = "Whether x is infinite, of the signs asked for.",
      .kind = OpKind::Elementwise,
@@ -102,7 +115,8 @@ inline constexpr OpDef kElementwise[] = {
      .attrs = {{"detect_negative", AttrKind::Bool, 1}, {"detect_positive", AttrKind::Bool, 1}},
      .infer = infer::broadcastToBool,
      .scalar = ((x == kInfinity) & attr("detect_positive")) | ((x == -kInfinity) & attr("detect_negative")),
-     .onnx = "IsInf"},
+     .onnx = "IsInf",
+     .standard = {"IsInf", onnx_kinds::floats | onnx_kinds::float8s}},
     predicate(binary("And", "Both are true.", kinds::bools, x& y)),
     predicate(binary("Or", "One is true.", kinds::bools, x | y)),
     predicate(binary("Xor", "Exactly one is true.", kinds::bools, x ^ y)),
@@ -111,9 +125,14 @@ inline constexpr OpDef kElementwise[] = {
     onnxName("BitwiseOr", binary("BitOr", "Bits set in one.", kinds::ints, x | y)),
     onnxName("BitwiseXor", binary("BitXor", "Bits that differ.", kinds::ints, x ^ y)),
     onnxName("BitwiseNot", unary("BitNot", "All bits flipped.", kinds::ints, ~x)),
-    drawnFrom(0, 7, onnxName("", binary("ShiftLeft", "a shifted by b bits to the left.", kinds::unsignedInts, x << y))),
-    drawnFrom(0, 7,
-              onnxName("", binary("ShiftRight", "a shifted by b bits to the right.", kinds::unsignedInts, x >> y))),
+    drawnFrom(
+        0, 7,
+        onnxName("", standard({"BitShift", onnx_kinds::unsignedInts, "shiftLeft"},
+                              binary("ShiftLeft", "a shifted by b bits to the left.", kinds::unsignedInts, x << y)))),
+    drawnFrom(
+        0, 7,
+        onnxName("", standard({"BitShift", onnx_kinds::unsignedInts, "shiftRight"},
+                              binary("ShiftRight", "a shifted by b bits to the right.", kinds::unsignedInts, x >> y)))),
     {.name = "Where",
      .doc = "a where the condition is true, b elsewhere.",
      .kind = OpKind::Elementwise,
@@ -127,6 +146,7 @@ inline constexpr OpDef kElementwise[] = {
      .in = {{"x", kinds::numbers, 'T'}, {"low", kinds::numbers, 'T'}, {"high", kinds::numbers, 'T'}},
      .infer = infer::broadcast,
      .scalar = min(max(x, y), z),
+     .standard = {"Clip", onnx_kinds::numbers, "clip"},
      .inPlace = true},
     {.name = "Expand",
      .doc = "x repeated to fill a larger shape.",
@@ -134,7 +154,8 @@ inline constexpr OpDef kElementwise[] = {
      .in = {{"x", kinds::plain, 'T'}},
      .attrs = {{.name = "shape", .kind = AttrKind::Ints, .doc = "the result's shape; x must broadcast to it"}},
      .infer = infer::expand,
-     .scalar = x},
+     .scalar = x,
+     .standard = {"Expand", onnx_kinds::elements, "withShape"}},
 };
 
 }  // namespace aglow::records

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -18,14 +19,18 @@ inline constexpr OpDef kLinear[] = {
     {.name = "MatMul",
      .doc = "Product of matrices, [..., m, k] by [..., k, n]; the leading axes broadcast.",
      .in = {{"a", kinds::numbers, 'T'}, {"b", kinds::numbers, 'T'}},
-     .infer = infer::matMul},
+     .infer = infer::matMul,
+     .cost = cost::matMul,
+     .standard = {"MatMul", onnx_kinds::floats | onnx_kinds::words}},
     {.name = "Conv",
      .doc = "Convolution over any number of spatial axes.",
      .in = {{"x", kinds::numbers, 'T'},
             {"filter", kinds::numbers, 'T'},
             {"bias", kinds::numbers, 'T', Arity::Optional}},
      .attrs = {kStrides, kPads, kDilations, kGroup},
-     .infer = infer::conv},
+     .infer = infer::conv,
+     .cost = cost::conv,
+     .standard = {"Conv", onnx_kinds::floats, "conv"}},
     {.name = "ConvTranspose",
      .doc = "The transposed map of a convolution; filter [in channel, out channel / group, kernel...]. output_padding "
             "adds to the ends.",
@@ -38,7 +43,8 @@ inline constexpr OpDef kLinear[] = {
                kDilations,
                kGroup,
                {.name = "output_padding", .kind = AttrKind::Ints, .doc = "all 0 if empty"}},
-     .infer = infer::convTranspose},
+     .infer = infer::convTranspose,
+     .standard = {"ConvTranspose", onnx_kinds::floats, "conv"}},
     {.name = "MaxPool",
      .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
             "result's extent in `sizes` says. NaN wins; a window without elements has the kind's lowest value.",
@@ -48,7 +54,9 @@ inline constexpr OpDef kLinear[] = {
                kPads,
                kDilations,
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
-     .infer = infer::maxPool},
+     .infer = infer::maxPool,
+     .cost = cost::pool,
+     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"}},
     {.name = "MaxPoolWithIndices",
      .doc = "MaxPool, with the flat index (i64) into x of each winner: the first of equals, -1 for a window without "
             "elements.",
@@ -59,7 +67,9 @@ inline constexpr OpDef kLinear[] = {
                kPads,
                kDilations,
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
-     .infer = infer::maxPoolWithIndices},
+     .infer = infer::maxPoolWithIndices,
+     .cost = cost::pool,
+     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"}},
     {.name = "AvgPool",
      .doc =
          "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x; 0 for a "
@@ -71,7 +81,9 @@ inline constexpr OpDef kLinear[] = {
                kDilations,
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"},
                {"count_include_pad", AttrKind::Bool, 0}},
-     .infer = infer::avgPool},
+     .infer = infer::avgPool,
+     .cost = cost::pool,
+     .standard = {"AveragePool", onnx_kinds::floats, "pool"}},
 };
 
 }  // namespace aglow::records

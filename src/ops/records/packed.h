@@ -23,7 +23,8 @@ inline constexpr OpDef kPacked[] = {
      .kind = OpKind::Target,
      .in = {{"a", kPackedKinds}, {"b", kPackedKinds}},
      .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of b"}},
-     .infer = infer::packedMatMul},
+     .infer = infer::packedMatMul,
+     .cost = cost::matMul},
     {.name = "BlockedConv",
      .doc = "Convolution over two spatial axes, of blocked channels or of a planar image [batch, channel, height, "
             "width], with a blocked result; filter [outputs / panel, kernel height, kernel width, in channel / group, "
@@ -31,21 +32,24 @@ inline constexpr OpDef kPacked[] = {
      .kind = OpKind::Target,
      .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
      .attrs = {kStrides, kPads, kDilations, kGroup, kOutputs, kLanes},
-     .infer = infer::blockedConv},
+     .infer = infer::blockedConv,
+     .cost = cost::blockedConv},
     {.name = "WinogradConv",
      .doc = "Convolution of blocked channels with a 3x3 window in steps of 1, as products of transformed tiles of tile "
             "x tile results; filter [(tile + 2)^2, outputs / panel, in channel, panel], transformed.",
      .kind = OpKind::Target,
      .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
      .attrs = {{.name = "tile", .kind = AttrKind::Int, .number = 4, .doc = "2 or 4"}, kPads, kOutputs, kLanes},
-     .infer = infer::winogradConv},
+     .infer = infer::winogradConv,
+     .cost = cost::winogradConv},
     {.name = "DepthwiseConv",
      .doc = "Convolution of each of blocked channels with a window of its own; filter [channel / lanes, kernel height, "
             "kernel width, lanes].",
      .kind = OpKind::Target,
      .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
      .attrs = {kStrides, kPads, kDilations},
-     .infer = infer::depthwiseConv},
+     .infer = infer::depthwiseConv,
+     .cost = cost::depthwiseConv},
 };
 
 }  // namespace aglow::records

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -18,12 +19,16 @@ inline constexpr OpDef kQuant[] = {
                {"scales", AttrKind::Floats},
                {"offsets", AttrKind::Ints},
                {"axis", AttrKind::Int, -1}},
-     .infer = infer::quantize},
+     .infer = infer::quantize,
+     .cost = cost::twice,
+     .pointwise = true},
     {.name = "Dequantize",
      .doc = "(x - offset) * scale.",
      .in = {{"x", kinds::quantized}},
      .attrs = {{"to", AttrKind::Elem}},
-     .infer = infer::dequantize},
+     .infer = infer::dequantize,
+     .cost = cost::twice,
+     .pointwise = true},
     {.name = "Rescale",
      .doc = "The same real values under other quantization parameters.",
      .kind = OpKind::Composite,
@@ -44,13 +49,15 @@ inline constexpr OpDef kQuant[] = {
                {"block_size", AttrKind::Int, 0},
                {.name = "to", .kind = AttrKind::Elem, .elem = ElemKind::UInt8},
                {"saturate", AttrKind::Bool, 1}},
-     .infer = infer::quantizeLinear},
+     .infer = infer::quantizeLinear,
+     .standard = {"QuantizeLinear", onnx_kinds::floats & ~kindSet(ElemKind::Float64), "quantizeLinear"}},
     {.name = "DequantizeLinear",
      .doc = "(x - offset) * scale, of the scale's kind or of kind `to`.",
      .kind = OpKind::Composite,
      .in = {{"x", kinds::plain}, {"scale", kinds::floats}, {"offset", kinds::plain, 0, Arity::Optional}},
      .attrs = {{"axis", AttrKind::Int, 1}, {"block_size", AttrKind::Int, 0}, {"to", AttrKind::Elem}},
-     .infer = infer::dequantizeLinear},
+     .infer = infer::dequantizeLinear,
+     .standard = {"DequantizeLinear", onnx_kinds::dequantized, "dequantizeLinear"}},
 };
 
 }  // namespace aglow::records

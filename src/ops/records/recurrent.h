@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -34,14 +35,18 @@ inline constexpr OpDef kRecurrent[] = {
      .in = {kSequence, kInputWeights, kStateWeights, kGateBias, kLengths, kInitialH},
      .out = {{"y"}, {"y_h"}},
      .attrs = {kDirection, kActivations, kAlpha, kBeta, kClip},
-     .infer = infer::rnn},
+     .infer = infer::rnn,
+     .cost = cost::recurrent,
+     .standard = {"RNN", onnx_kinds::floats, "recurrent"}},
     {.name = "GRU",
      .doc = "Gates z, r, h: h = (1 - z) * h' + z * h, where h' sees the state through the gate r.",
      .kind = OpKind::Composite,
      .in = {kSequence, kInputWeights, kStateWeights, kGateBias, kLengths, kInitialH},
      .out = {{"y"}, {"y_h"}},
      .attrs = {kDirection, kActivations, kAlpha, kBeta, kClip, {"linear_before_reset", AttrKind::Bool}},
-     .infer = infer::gru},
+     .infer = infer::gru,
+     .cost = cost::recurrent,
+     .standard = {"GRU", onnx_kinds::floats, "recurrent"}},
     {.name = "LSTM",
      .doc =
          "Gates i, o, f, c: c = f * c + i * c', h = o * tanh(c). Peepholes p [directions, 3 * hidden] let i, o and f "
@@ -62,7 +67,9 @@ inline constexpr OpDef kRecurrent[] = {
                kBeta,
                kClip,
                {.name = "input_forget", .kind = AttrKind::Bool, .doc = "f is 1 - i"}},
-     .infer = infer::lstm},
+     .infer = infer::lstm,
+     .cost = cost::recurrent,
+     .standard = {"LSTM", onnx_kinds::floats, "recurrent"}},
 };
 
 }  // namespace aglow::records

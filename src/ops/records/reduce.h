@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -17,7 +18,9 @@ inline constexpr OpDef kReduce[] = {
      .attrs = {{.name = "kind", .kind = AttrKind::Enum, .choices = "sum|mean|prod|max|min"},
                {.name = "axes", .kind = AttrKind::Ints, .doc = "ascending; none means that nothing is reduced"},
                {"keepdims", AttrKind::Bool, 1}},
-     .infer = infer::reduce},
+     .infer = infer::reduce,
+     .cost = cost::everyInput,
+     .standard = {"", onnx_kinds::elements, "reduce"}},
     {.name = "ArgReduce",
      .doc = "The index (i64) of the largest or smallest element along an axis. NaN wins in both.",
      .in = {{"x", kinds::numbers}},
@@ -28,7 +31,9 @@ inline constexpr OpDef kReduce[] = {
                 .kind = AttrKind::Bool,
                 .number = 0,
                 .doc = "the last of equal elements instead of the first"}},
-     .infer = infer::argReduce},
+     .infer = infer::argReduce,
+     .cost = cost::everyInput,
+     .standard = {"", onnx_kinds::numbers, "argReduce"}},
     {.name = "Scan",
      .doc = "Running sum or product along an axis.",
      .in = {{"x", kinds::numbers, 'T'}},
@@ -36,14 +41,18 @@ inline constexpr OpDef kReduce[] = {
                {"axis", AttrKind::Int},
                {"exclusive", AttrKind::Bool, 0},
                {"reverse", AttrKind::Bool, 0}},
-     .infer = infer::scan},
+     .infer = infer::scan,
+     .cost = cost::once,
+     .standard = {"CumSum", onnx_kinds::floats | onnx_kinds::words, "scan"}},
     {.name = "TopK",
      .doc = "The k largest (or smallest) elements along an axis with their indices (i64), best first; the lower index "
             "wins between equals. NaN counts as the largest.",
      .in = {{"x", kinds::numbers, 'T'}},
      .out = {{"values"}, {"indices"}},
      .attrs = {{"k", AttrKind::Int}, {"axis", AttrKind::Int}, {"largest", AttrKind::Bool, 1}},
-     .infer = infer::topK},
+     .infer = infer::topK,
+     .cost = cost::nothing,
+     .standard = {"TopK", onnx_kinds::numbers, "topK"}},
 };
 
 }  // namespace aglow::records

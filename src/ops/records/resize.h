@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kind_sets.h"
+#include "ops/onnx_kinds.h"
 #include "ops/op_def.h"
 #include "ops/type_rules.h"
 
@@ -31,7 +32,8 @@ inline constexpr OpDef kResize[] = {
                 .kind = AttrKind::Floats,
                 .doc = "starts, then ends, as shares of x, for tf_crop_and_resize"},
                {.name = "extrapolation_value", .kind = AttrKind::Float, .doc = "outside of x, for tf_crop_and_resize"}},
-     .infer = infer::resize},
+     .infer = infer::resize,
+     .standard = {"Resize", onnx_kinds::elements, "resize"}},
 };
 
 }  // namespace aglow::records

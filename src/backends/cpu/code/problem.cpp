@@ -8,9 +8,9 @@ namespace aglow::codegen {
 
 // A reduction by itself has kernels; with others it is part of their loop.
 bool isLoop(std::span<const Instr> body) {
-  if (body.size() == 1) return isDataParallel(body.front().attrs.op());
+  if (body.size() == 1) return body.front().attrs.op().isDataParallel();
   return std::all_of(body.begin(), body.end(), [](const Instr& instr) {
-    return isDataParallel(instr.attrs.op()) || opOf(instr.attrs.op()) == Op::Reduce;
+    return instr.attrs.op().isDataParallel() || opOf(instr.attrs.op()) == Op::Reduce;
   });
 }
 
