@@ -3,10 +3,11 @@
 
 A folder under src/ includes only folders before it, peers of one row leave each other alone, subfolders do not include
 each other in circles, and foreign headers stay in the folder that wraps them. Each folder has a README of at most 40
-lines, and no source file has more than 800.
+lines that names every header, and no source file has more than 800.
 
     check_layers.py --folders    prints the folders in order, peers in one line: cmake/folders.cmake builds on it
 """
+import fnmatch
 import os
 import re
 import sys
@@ -153,9 +154,34 @@ def check_folders(root):
     return problems
 
 
+def named_files(readme):
+    """Patterns of the paths that a README names: `a.h`, `b.*`, `sub/c.h`, `<family>/*_desc.h`."""
+    with open(readme, encoding="utf-8") as file:
+        words = re.findall(r"`([^`]+)`", file.read())
+    return [re.sub(r"<[^>]*>", "*", word) for word in words if "." in word]
+
+
+def check_named(root):
+    """Every header is named by the README of its folder, or of the nearest folder above that has one."""
+    problems, patterns = [], {}
+    source = os.path.join(root, "src")
+    for path in files_below(root, "src"):
+        home = os.path.dirname(path)
+        while home != source and not os.path.exists(os.path.join(home, "README.md")):
+            home = os.path.dirname(home)
+        if not path.endswith(".h") or home == source:
+            continue
+        if home not in patterns:
+            patterns[home] = named_files(os.path.join(home, "README.md"))
+        inner = os.path.relpath(path, home).replace(os.sep, "/")
+        if not any(fnmatch.fnmatchcase(inner, pattern) for pattern in patterns[home]):
+            problems.append(f"{os.path.relpath(home, root)}/README.md: {inner} is not named")
+    return problems
+
+
 def check(root):
     return (check_includes(root, "src") + check_includes(root, "build/generated") + check_circles(root) +
-            check_sizes(root) + check_folders(root))
+            check_sizes(root) + check_folders(root) + check_named(root))
 
 
 def folders(root):

@@ -14,7 +14,7 @@ def tree(tmp_path):
         for folder in (tmp_path / "src").iterdir():
             readme = folder / "README.md"
             if not readme.exists():
-                readme.write_text("# folder\n")
+                readme.write_text("# folder: `*.h`\n")
         return str(tmp_path)
     return make
 
@@ -66,6 +66,14 @@ def test_sizes(tree):
     problems = check_layers.check(root)
     assert [p.split(":")[0] for p in problems] == ["src/support/README.md", "src/support/long.cpp",
                                                    "tests/unit/long_test.cpp"]
+
+
+def test_readme_names_every_header(tree):
+    root = tree({"src/support/README.md": "`file.h`, `size.*`, `<family>/*_desc.h`\n", "src/support/file.h": "\n",
+                 "src/support/size.h": "\n", "src/support/conv/tile_desc.h": "\n", "src/support/conv/tile.h": "\n",
+                 "src/support/conv/tile.cpp": "\n", "src/support/new.h": "\n"})
+    assert check_layers.check(root) == ["src/support/README.md: new.h is not named",
+                                        "src/support/README.md: conv/tile.h is not named"]
 
 
 def test_missing_readme(tmp_path):

@@ -56,8 +56,10 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
     const auto after = [&](const MemoryPass& pass, const Program& now, bool) -> Result<bool> {
       const Status valid = verify(now);
       EXPECT_TRUE(valid.ok()) << seed << " " << pass.name << ": " << valid.error().text() << print(now);
-      const auto again = parseProgram(print(now));
-      EXPECT_TRUE(!again.ok() || *again == now);
+      BlobStore blobs;
+      const auto again = parseProgram(print(now, &blobs), blobs);
+      EXPECT_TRUE(again.ok()) << again.error().text();
+      if (again.ok()) EXPECT_TRUE(*again == now) << print(now);
       Program copy = now;
       if (!copy.placed()) EXPECT_TRUE(placeArena(copy).ok());
       EXPECT_EQ(runProgram(copy, inputs), expected) << seed << " after " << pass.name << "\n" << print(*program);
