@@ -1,6 +1,7 @@
 /* What a bundle says of itself (NAME_info in its object, aglow_bundle_info in its shared object), and a small loader of
  * shared objects. Plain C99 or C++ in this one header; the loader is there where AGLOW_BUNDLE_LOADER is defined before
- * the header is included, and needs POSIX: dlopen, mmap.
+ * the header is included, and needs POSIX with dlopen. It keeps copies of both files, so that nobody who changes them
+ * later changes what runs; AGLOW_BUNDLE_IN_PLACE has the code loaded from where it is, for debuggers.
  *
  *   aglow_bundle *bundle;
  *   const char *fault = aglow_bundle_open("out/model.so", "out/model.weights.bin", &bundle);
@@ -76,16 +77,21 @@ typedef struct aglow_bundle_info {
 #ifdef AGLOW_BUNDLE_LOADER
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 typedef struct aglow_bundle {
   const aglow_bundle_info* info;
   const uint8_t* constants;
   void* library;
+  int copy; /* the file that the library was loaded from, or -1 */
 } aglow_bundle;
 
 /* Memory for one run at a time of one entry; sessions of the same bundle share its weights. */
@@ -98,26 +104,93 @@ typedef struct aglow_bundle_session {
 
 static inline void aglow_bundle_close(aglow_bundle* bundle) {
   if (bundle == NULL) return;
-  if (bundle->constants != NULL) munmap((void*)bundle->constants, (size_t)bundle->info->constant_bytes);
+  free((void*)bundle->constants);
   if (bundle->library != NULL) dlclose(bundle->library);
+  if (bundle->copy >= 0) close(bundle->copy);
   free(bundle);
 }
 
-static inline const char* aglow_bundle_map_(aglow_bundle* bundle, const char* path) {
+/* A regular file, or -1; a pipe does not block. */
+static inline int aglow_bundle_open_file_(const char* path, int64_t* bytes) {
   struct stat about;
-  void* memory;
-  const int file = open(path, O_RDONLY);
-  if (file < 0) return "the weights cannot be opened";
-  if (fstat(file, &about) != 0 || (int64_t)about.st_size != bundle->info->constant_bytes) {
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return -1;
+  if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+    close(file);
+    return -1;
+  }
+  *bytes = (int64_t)about.st_size;
+  return file;
+}
+
+/* Whether exactly so many bytes come from the file. */
+static inline int aglow_bundle_read_(int file, uint8_t* to, int64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = read(file, to, bytes < (1 << 30) ? (size_t)bytes : (size_t)1 << 30);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return 0;
+    to += got;
+    bytes -= got;
+  }
+  return 1;
+}
+
+/* The weights are copied: a file that changes later changes nothing here. */
+static inline const char* aglow_bundle_weights_(aglow_bundle* bundle, const char* path) {
+  void* memory = NULL;
+  int64_t bytes = 0;
+  int whole;
+  const int file = aglow_bundle_open_file_(path, &bytes);
+  if (file < 0) return "the weights cannot be opened, or are no regular file";
+  if (bytes != bundle->info->constant_bytes) {
     close(file);
     return "the file of weights has another size";
   }
-  memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) return "the weights cannot be mapped";
+  if (posix_memalign(&memory, AGLOW_BUNDLE_ALIGNMENT, (size_t)bytes) != 0) {
+    close(file);
+    return "out of memory";
+  }
   bundle->constants = (const uint8_t*)memory;
-  return NULL;
+  whole = aglow_bundle_read_(file, (uint8_t*)memory, bytes);
+  close(file);
+  return whole ? NULL : "the weights cannot be read";
 }
+
+#if defined(SYS_memfd_create) && !defined(AGLOW_BUNDLE_IN_PLACE)
+#ifndef __cplusplus
+long syscall(long number, ...); /* the system's headers hide it from strict C */
+#endif
+/* Code is mapped by the system, so it is loaded from a copy in memory that nobody else can reach. The copy stays open:
+ * its number is a name that no other library has meanwhile. */
+static inline const char* aglow_bundle_library_(aglow_bundle* bundle, const char* path) {
+  static const unsigned kCloseOnExec = 1;
+  char name[40], part[1 << 14];
+  int64_t bytes = 0, done = 0;
+  const int file = aglow_bundle_open_file_(path, &bytes);
+  if (file < 0) return "the shared object cannot be opened, or is no regular file";
+  bundle->copy = (int)syscall(SYS_memfd_create, "aglow-bundle", kCloseOnExec);
+  while (bundle->copy >= 0 && done < bytes) {
+    const int64_t size = bytes - done < (int64_t)sizeof part ? bytes - done : (int64_t)sizeof part;
+    if (!aglow_bundle_read_(file, (uint8_t*)part, size) || write(bundle->copy, part, (size_t)size) != (ssize_t)size)
+      break;
+    done += size;
+  }
+  close(file);
+  if (bundle->copy < 0 || done < bytes) return "the shared object cannot be copied";
+  snprintf(name, sizeof name, "/proc/self/fd/%d", bundle->copy);
+  bundle->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  return bundle->library != NULL ? NULL : dlerror();
+}
+#else
+static inline const char* aglow_bundle_library_(aglow_bundle* bundle, const char* path) {
+  int64_t bytes = 0;
+  const int file = aglow_bundle_open_file_(path, &bytes);
+  if (file < 0) return "the shared object cannot be opened, or is no regular file";
+  close(file);
+  bundle->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return bundle->library != NULL ? NULL : dlerror();
+}
+#endif
 
 /* Loads and checks; gives null, or what is wrong. */
 static inline const char* aglow_bundle_open(const char* library, const char* weights, aglow_bundle** result) {
@@ -128,17 +201,14 @@ static inline const char* aglow_bundle_open(const char* library, const char* wei
   aglow_bundle* bundle = (aglow_bundle*)calloc(1, sizeof *bundle);
   *result = NULL;
   if (bundle == NULL) return "out of memory";
-  bundle->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (bundle->library == NULL) {
-    free(bundle);
-    return dlerror();
+  bundle->copy = -1;
+  fault = aglow_bundle_library_(bundle, library);
+  if (fault == NULL) {
+    bundle->info = (const aglow_bundle_info*)dlsym(bundle->library, "aglow_bundle_info");
+    if (bundle->info == NULL || bundle->info->layout != AGLOW_BUNDLE_LAYOUT)
+      fault = "the shared object holds no bundle that this loader knows";
   }
-  bundle->info = (const aglow_bundle_info*)dlsym(bundle->library, "aglow_bundle_info");
-  if (bundle->info == NULL || bundle->info->layout != AGLOW_BUNDLE_LAYOUT) {
-    aglow_bundle_close(bundle);
-    return "the shared object holds no bundle that this loader knows";
-  }
-  fault = aglow_bundle_map_(bundle, weights);
+  if (fault == NULL) fault = aglow_bundle_weights_(bundle, weights);
   if (fault == NULL) {
     status = bundle->info->check(bundle->constants);
     if (status != 0) fault = status < 5 ? kFaults[status] : "the bundle refuses to run";

@@ -2,6 +2,7 @@
 from typing import Any, Mapping, Optional, Sequence
 
 version: str
+max_threads: int
 
 class Model:
     @property
@@ -10,7 +11,7 @@ class Model:
     def outputs(self) -> list[tuple]: ...
     def open(self, backend: str, threads: int, cache: str, memory_limit: int, shapes: Mapping[str, Sequence[int]],
              dims: Mapping[str, int], prepared: Mapping[str, Sequence[int]], pad: bool, values: dict[str, Any],
-             opt_level: int, disable: Sequence[str]) -> None: ...
+             opt_level: int, disable: Sequence[str]) -> list[str]: ...
     def run(self, inputs: dict[str, Any]) -> list[Any]: ...
     def text(self, after: str, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int],
              on_program: bool) -> str: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import warnings
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -221,10 +222,13 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             single[dim] = int(size)
     if pad and not several:
         raise _usage("E101", "pad needs sizes to fill up to", "name them with dims={'batch': (1, 4, 16)}")
-    core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""), threads=threads or _threads(),
-              cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
-              memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
-              values=made._preset, opt_level=opt_level, disable=list(disable))
+    notes = core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""),
+                      threads=_checked(threads, "threads") if threads else _threads(),
+                      cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
+                      memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
+                      values=made._preset, opt_level=opt_level, disable=list(disable))
+    for note in notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=2)
     return made
 
 
@@ -240,7 +244,13 @@ def _threads() -> int:
     word = os.environ.get("AGLOW_THREADS", "0")
     if not word.isdecimal():
         raise _usage("E101", f"AGLOW_THREADS is '{word}', not a number")
-    return int(word)
+    return _checked(int(word), "AGLOW_THREADS")
+
+
+def _checked(threads: int, name: str) -> int:
+    if not 0 <= threads <= _core.max_threads:
+        raise _usage("E101", f"{name} is {threads}; expected 1 to {_core.max_threads}, or 0 for one per processor")
+    return threads
 
 
 def backends() -> list[str]:

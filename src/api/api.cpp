@@ -158,6 +158,7 @@ aglow_status aglow_options_set_backend(aglow_options* options, const char* name)
 
 aglow_status aglow_options_set_threads(aglow_options* options, int threads) {
   return setting(options != nullptr && threads >= 0, [&]() -> Status {
+    AGLOW_OK(checkThreads(threads));
     options->backend.threads = threads;
     return {};
   });

@@ -55,10 +55,10 @@ Status checkEmits(const EmitOptions& options) {
   return {};
 }
 
-// Writes what is asked for into a folder or to stdout, as soon as it is there.
+// Adds what is asked for to the files, or writes it to stdout, as soon as it is there.
 class Emitter {
 public:
-  Emitter(const EmitOptions& options, const std::string& suffix) {
+  Emitter(FileSet& files, const EmitOptions& options, const std::string& suffix) : files_(files) {
     for (const std::string& what : options.emit)
       if (isOneOf(what, kStageEmits)) missing_.insert(what);
     byDefault_ = options.emit.empty();
@@ -68,17 +68,17 @@ public:
   }
 
   Status write(const Module& module) {
-    if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : writeModule(base_ + ".graph", module));
+    if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : addModule(files_, base_ + ".graph", module));
     if (takes("onnx")) {
       AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.functions().front()));
-      AGLOW_OK(onnx::writeModel(base_ + ".onnx", model, {.external = externalData_}));
+      AGLOW_OK(onnx::addModel(files_, base_ + ".onnx", model, {.external = externalData_}));
     }
     if (takes("dot")) AGLOW_OK(writeText(".dot", drawDot(module)));
     return {};
   }
 
   Status write(const Program& program) {
-    if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(program)) : writeProgram(base_ + ".ir", program));
+    if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(program)) : addProgram(files_, base_ + ".ir", program));
     if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(program)));
     return {};
   }
@@ -98,10 +98,11 @@ public:
 
 private:
   bool takes(const char* what) { return missing_.erase(what) > 0; }
-  Status writeText(const char* ending, const std::string& text) const {
-    return base_.empty() ? printOut(text) : writeTextFile(base_ + ending, text);
+  Status writeText(const char* ending, const std::string& text) {
+    return base_.empty() ? printOut(text) : files_.add(base_ + ending, text);
   }
 
+  FileSet& files_;
   std::set<std::string> missing_;
   bool byDefault_ = false, externalData_ = false;
   std::string base_;
@@ -156,19 +157,10 @@ Result<std::vector<Variant>> variantsOf(EmitOptions& options, const ModelFile& f
   return variants;
 }
 
-Status makeFolder(const EmitOptions& options) {
-  if (!options.toFolder()) return {};
-  std::error_code fault;
-  std::filesystem::create_directories(options.outputDir, fault);
-  if (!fault) return {};
-  return Error{
-      .code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = options.outputDir};
-}
-
-Diagnosed<Compilation> compileVariant(const EmitOptions& emit, const ModelFile& file, CompileOptions options,
-                                      const Variant& variant) {
+Diagnosed<Compilation> compileVariant(FileSet& files, const EmitOptions& emit, const ModelFile& file,
+                                      CompileOptions options, const Variant& variant) {
   for (const auto& [name, size] : variant.dims) options.dims[name] = size;
-  Emitter emitter(emit, variant.suffix);
+  Emitter emitter(files, emit, variant.suffix);
   // The graph is gone once instructions take its place.
   const auto observer = options.observer;
   options.observer = [&](const StageEvent& event) -> Status {
@@ -207,21 +199,26 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
   }
-  if (const Status made = makeFolder(emit); !made.ok()) return failed(made);
+  // Everything appears at the end, or nothing does.
+  FileSet files;
+  if (emit.toFolder())
+    if (const Status made = files.addFolder(emit.outputDir); !made.ok()) return failed(made);
 
   std::vector<BundleSource> sources;
   for (const Variant& variant : *variants) {
-    auto compiled = compileVariant(emit, *file, *options, variant);
+    auto compiled = compileVariant(files, emit, *file, *options, variant);
     if (!compiled.ok()) return compiled.diagnostics();
     if (bundle.emit.empty()) continue;
     if (!compiled->program || !compiled->program->placed())
       return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
     sources.push_back({bundle.name + variant.suffix, *std::move(compiled)});
   }
-  if (sources.empty()) return Unit{};
-  const Result<std::string> text = writeBundle(std::move(sources), bundle);
-  if (!text.ok()) return failed(text);
-  if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
+  if (!sources.empty()) {
+    const Result<std::string> text = addBundle(files, std::move(sources), bundle);
+    if (!text.ok()) return failed(text);
+    if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
+  }
+  if (const Status written = files.commit(); !written.ok()) return failed(written);
   return Unit{};
 }
 

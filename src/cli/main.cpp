@@ -1,13 +1,13 @@
 // aglow: the program. Parses the command line, runs one command, and turns every fault into its exit code.
 #include <fmt/format.h>
 
-#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
 
 #include "cli/cli.h"
+#include "cli/interrupts.h"
 
 namespace aglow::cli {
 
@@ -86,8 +86,9 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace aglow;
-  std::signal(SIGINT, [](int) { ::_exit(static_cast<int>(ExitCode::Interrupted)); });
-  std::signal(SIGPIPE, SIG_IGN);
+  // Writing to what is closed or full fails, and is told as every other fault.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  cli::watchSignals();
   ExitCode code = ExitCode::Internal;
   try {
     code = cli::run(argc, argv);

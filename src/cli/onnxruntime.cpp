@@ -10,6 +10,7 @@
 #include "cli/engines.h"
 #include "import/onnx/value_file.h"
 #include "support/process.h"
+#include "support/temporary.h"
 #include "tensor/npy.h"
 
 namespace aglow::cli {
@@ -114,7 +115,7 @@ Status runScript(const TemporaryFolder& folder, const nlohmann::json& job) {
   std::ofstream(script) << kScript;
   std::ofstream(order) << job.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   const std::string program = python();
-  const int code = runProgram({program, script, order}, log);
+  AGLOW_TRY(const int code, runProgram({program, script, order}, log));
   const std::string said = lastLine(readAll(log));
   const std::string hint =
       fmt::format("{} -m pip install onnxruntime, or set AGLOW_PYTHON to a Python that has it", program);

@@ -1,12 +1,10 @@
 // aglow run: compiles a model in memory, runs it on files, and writes or shows what comes out.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "compile/text_files.h"
+#include "support/file_set.h"
 #include "support/quote.h"
 #include "tensor/npy.h"
 
@@ -19,55 +17,27 @@ struct RunOptions {
   std::string outputDir;
 };
 
-// Writes the outputs under their positions. What was written is taken back when a later one fails.
-class OutputWriter {
-public:
-  OutputWriter() = default;
-  ~OutputWriter() {
-    if (done_) return;
-    std::error_code ignored;
-    for (auto it = written_.rbegin(); it != written_.rend(); ++it) std::filesystem::remove(*it, ignored);
-  }
+// Outputs go under their positions, the items of a sequence into a folder.
+Status addValue(FileSet& files, const std::string& base, const ModelValue& value) {
+  if (value.none) return files.add(base + ".none", std::string_view());
+  if (value.isStrings()) return addNpy(files, base + ".npy", value.strings.front());
+  if (!value.isSequence) return addNpy(files, base + ".npy", value.tensor());
+  AGLOW_OK(files.addFolder(base));
+  for (size_t i = 0; i < value.tensors.size(); ++i)
+    AGLOW_OK(addNpy(files, fmt::format("{}/{}.npy", base, i), value.tensors[i]));
+  for (size_t i = 0; i < value.strings.size(); ++i)
+    AGLOW_OK(addNpy(files, fmt::format("{}/{}.npy", base, i), value.strings[i]));
+  return {};
+}
 
-  Status write(const std::string& folder, const std::vector<ModelValue>& outputs) {
-    AGLOW_OK(makeFolder(folder));
-    for (size_t i = 0; i < outputs.size(); ++i) AGLOW_OK(write(fmt::format("{}/{}", folder, i), outputs[i]));
-    done_ = true;
+Status writeOutputs(const std::string& folder, const std::vector<ModelValue>& outputs) {
+  return writeTogether([&](FileSet& files) -> Status {
+    AGLOW_OK(files.addFolder(folder));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      AGLOW_OK(addValue(files, fmt::format("{}/{}", folder, i), outputs[i]));
     return {};
-  }
-
-private:
-  Status makeFolder(const std::string& folder) {
-    std::error_code fault;
-    if (std::filesystem::create_directories(folder, fault)) written_.push_back(folder);
-    if (fault)
-      return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = folder};
-    return {};
-  }
-
-  Status write(const std::string& base, const ModelValue& value) {
-    if (value.none) {
-      written_.push_back(base + ".none");
-      if (std::ofstream(base + ".none").good()) return {};
-      return Error{.code = Code::FileWrite, .message = "cannot be written", .where = base + ".none"};
-    }
-    if (value.isSequence) {
-      AGLOW_OK(makeFolder(base));
-      for (size_t i = 0; i < value.tensors.size(); ++i)
-        AGLOW_OK(write(fmt::format("{}/{}", base, i), ModelValue::of(value.tensors[i])));
-      for (size_t i = 0; i < value.strings.size(); ++i)
-        AGLOW_OK(write(fmt::format("{}/{}", base, i), ModelValue::of(value.strings[i])));
-      return {};
-    }
-    AGLOW_OK(value.isStrings() ? writeNpy(base + ".npy", value.strings.front())
-                               : writeNpy(base + ".npy", value.tensor()));
-    written_.push_back(base + ".npy");
-    return {};
-  }
-
-  std::vector<std::string> written_;
-  bool done_ = false;
-};
+  });
+}
 
 constexpr size_t kShown = 12;
 
@@ -148,7 +118,7 @@ Diagnosed<Unit> execute(const RunOptions& run) {
   auto outputs = wholly ? runProgram(run.session) : runModel(run.session);
   if (!outputs.ok()) return outputs.diagnostics();
   if (!run.session.model.stopAfter.empty()) return Unit{};
-  const Status written = run.outputDir.empty() ? show(*outputs) : OutputWriter().write(run.outputDir, outputs->values);
+  const Status written = run.outputDir.empty() ? show(*outputs) : writeOutputs(run.outputDir, outputs->values);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
 }

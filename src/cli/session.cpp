@@ -70,7 +70,7 @@ void SessionRequest::add(CLI::App& command) {
   command.add_option("--threads", threads, "Threads at most (default: one per processor)")
       ->envname("AGLOW_THREADS")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, kMaxThreads));
   command
       .add_option(
           "--cache", cache,
@@ -82,9 +82,11 @@ void SessionRequest::add(CLI::App& command) {
 
 Result<BackendOptions> backendOptions(const SessionRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
-  return BackendOptions{.memoryLimit = limit,
-                        .threads = request.threads > 0 ? request.threads : machineThreads(),
-                        .cache = codegen::cacheFolder(request.cache)};
+  BackendOptions options{.memoryLimit = limit,
+                         .threads = request.threads > 0 ? request.threads : machineThreads(),
+                         .cache = codegen::cacheFolder(request.cache)};
+  for (const std::string& note : startThreads(options)) std::cerr << "note: " << note << "\n";
+  return options;
 }
 
 namespace {

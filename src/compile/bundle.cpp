@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/bundle/bundle.h"
-#include "compile/text_files.h"
-#include "support/file.h"
 
 #ifdef AGLOW_LLVM
 #include "backends/cpu/code/link.h"
@@ -32,13 +30,9 @@ constexpr CodeKind kCodeKinds[] = {
     {"llvm", CodeFile::Llvm, ".ll", true},
 };
 
-struct TextFile {
-  std::string path, content;
-};
-
 }  // namespace
 
-Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleOptions& options) {
+Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources, const BundleOptions& options) {
   AGLOW_CHECK(!sources.empty(), "a bundle has at least one entry");
   const std::shared_ptr<const Backend> backend = sources.front().compilation.backend;
   const auto* cpu = dynamic_cast<const CpuBackend*>(backend.get());
@@ -61,18 +55,16 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
   std::vector<CodeKind> kinds;
   for (const CodeKind& kind : kCodeKinds)
     if (options.emit.contains(kind.emit)) kinds.push_back(kind);
-  std::vector<CodeFile> files;
+  std::vector<CodeFile> forms;
   for (const CodeKind& kind : kinds)
-    if (std::find(files.begin(), files.end(), kind.file) == files.end()) files.push_back(kind.file);
-  const std::vector<std::string> contents = codegen::generateBundle(bundle, target, files);
+    if (std::find(forms.begin(), forms.end(), kind.file) == forms.end()) forms.push_back(kind.file);
+  const std::vector<std::string> contents = codegen::generateBundle(bundle, target, forms);
 
-  // All of it is made before the first file is written.
   std::string printed;
-  std::vector<TextFile> made;
   const std::string base = options.folder + "/" + options.name;
   for (const CodeKind& kind : kinds) {
     std::string content =
-        contents[static_cast<size_t>(std::find(files.begin(), files.end(), kind.file) - files.begin())];
+        contents[static_cast<size_t>(std::find(forms.begin(), forms.end(), kind.file) - forms.begin())];
     if (options.folder.empty()) {
       if (!kind.text)
         return Error{.code = Code::Usage, .message = fmt::format("--emit {} needs a folder: -o DIR", kind.emit)};
@@ -82,23 +74,22 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
     if (kind.emit == "so") {
       AGLOW_TRY(content, codegen::linkSharedObject(content, options.name, target.triple(), target.isHost()));
     }
-    made.push_back({base + std::string(kind.ending), std::move(content)});
+    AGLOW_OK(files.add(base + std::string(kind.ending), content));
   }
   if (options.folder.empty()) return printed;
   const bool whole = options.emit.contains("bundle") || options.emit.contains("so");
-  if (whole) made.push_back({base + ".h", codegen::bundleHeader(bundle)});
-  if (whole && bundle.weightsInC) made.push_back({base + "_weights.c", codegen::bundleWeightsInC(bundle)});
+  if (whole) AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
+  if (whole && bundle.weightsInC) AGLOW_OK(files.add(base + "_weights.c", codegen::bundleWeightsInC(bundle)));
+  if (whole && !bundle.weightsInC) AGLOW_OK(files.add(base + ".weights.bin", bundle.constants.pieces()));
   if (options.debug)
     for (const codegen::BundleEntry& entry : bundle.entries)
-      made.push_back({options.folder + "/" + entry.listing.file, entry.listing.text});
-  if (whole && !bundle.weightsInC) AGLOW_OK(writeFileAtomically(base + ".weights.bin", bundle.constants.pieces()));
-  for (const TextFile& file : made) AGLOW_OK(writeTextFile(file.path, file.content));
+      AGLOW_OK(files.add(options.folder + "/" + entry.listing.file, entry.listing.text));
   return printed;
 }
 
 #else
 
-Result<std::string> writeBundle(std::vector<BundleSource>, const BundleOptions&) {
+Result<std::string> addBundle(FileSet&, std::vector<BundleSource>, const BundleOptions&) {
   return Error{.code = Code::UnsupportedFeature, .message = "this build has no code generator"};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "support/file_set.h"
 
 namespace aglow {
 
@@ -29,7 +30,7 @@ struct BundleSource {
   Compilation compilation;
 };
 
-// The texts that have no folder to go to.
-Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleOptions& options);
+// Adds the bundle's files; the texts that have no folder to go to come back.
+Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources, const BundleOptions& options);
 
 }  // namespace aglow

@@ -4,7 +4,6 @@
 
 #include "inst/text.h"
 #include "inst/verifier.h"
-#include "support/file.h"
 
 namespace aglow {
 
@@ -21,15 +20,19 @@ Status writeTextFile(const std::string& path, const std::string& text) {
   return writeFileAtomically(path, std::as_bytes(std::span(text)));
 }
 
-Status writeProgram(const std::string& path, const Program& program) {
+Status addProgram(FileSet& files, const std::string& path, const Program& program) {
   BlobStore blobs;
   const std::string text = print(program, &blobs);
-  if (!blobs.tensors().empty()) AGLOW_OK(writeBlobs(blobsBeside(path), blobs));
-  return writeTextFile(path, text);
+  if (!blobs.tensors().empty()) AGLOW_OK(addBlobs(files, blobsBeside(path), blobs));
+  return files.add(path, text);
+}
+
+Status writeProgram(const std::string& path, const Program& program) {
+  return writeTogether([&](FileSet& files) { return addProgram(files, path, program); });
 }
 
 Result<Program> readProgram(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, readFile(path));
   BlobStore blobs;
   std::error_code ignored;
   if (std::filesystem::exists(blobsBeside(path), ignored)) {

@@ -5,6 +5,7 @@
 
 #include "graph/module.h"
 #include "inst/program.h"
+#include "support/file_set.h"
 
 namespace aglow {
 
@@ -12,6 +13,7 @@ namespace aglow {
 bool isTextForm(std::string_view path);
 
 // The text and, when there are large constants, the file of blobs. Graphs have the same in graph/text.h.
+Status addProgram(FileSet& files, const std::string& path, const Program& program);
 Status writeProgram(const std::string& path, const Program& program);
 Result<Program> readProgram(const std::string& path);
 

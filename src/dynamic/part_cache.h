@@ -12,6 +12,7 @@
 #include "backends/backend.h"
 #include "graph/interface.h"
 #include "import/onnx/parts.h"
+#include "support/fork.h"
 
 namespace aglow {
 
@@ -35,7 +36,7 @@ struct Part {
   std::vector<std::string> freeze;  // nothing was made: the values of these decide
   // Memory of earlier outputs, taken again once nobody else holds it: the state of a loop goes back and forth.
   std::vector<std::vector<Tensor>> spare;
-  std::mutex running;  // an executable runs once at a time
+  ForkMutex running;  // an executable runs once at a time
 };
 
 class PartCache {
@@ -56,7 +57,7 @@ public:
 
 private:
   struct Slot {
-    std::mutex making;
+    ForkMutex making;
     std::shared_ptr<Part> part;
     std::list<std::string>::iterator place;
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/code/code_cache.h"
 #include "import/onnx/faults.h"
 #include "import/onnx/inputs.h"
 #include "tensor/slices.h"
@@ -59,6 +60,15 @@ std::vector<int64_t> resizedDims(const onnx::TypeProto& declared, std::vector<in
 bool mayWait(Code code) { return code == Code::NeedShape || code == Code::UnsupportedFeature; }
 
 }  // namespace
+
+std::vector<std::string> startThreads(BackendOptions& options) {
+  std::vector<std::string> notes;
+  options.pool = std::make_shared<ThreadPool>(options.threads);
+  if (options.pool->threads() < options.threads)
+    notes.push_back(fmt::format("the system gives {} of {} threads", options.pool->threads(), options.threads));
+  if (auto refused = codegen::whyRefused(options.cache)) notes.push_back(*std::move(refused));
+  return notes;
+}
 
 Session::Session(onnx::Model model, SessionOptions options)
     : options_(std::move(options)),

@@ -24,6 +24,10 @@ struct SessionOptions {
   std::function<void(const Compilation&)> compiled;  // told of every part that was compiled
 };
 
+// Starts the threads that the options ask for. What the machine does not give of what is wanted comes back in words:
+// fewer threads, a cache that is not safe. Nothing of it is a fault, but people should know.
+std::vector<std::string> startThreads(BackendOptions& options);
+
 class Session {
 public:
   // Compiles what it can: a model with open sizes is compiled when the first inputs come, unless sizes are prepared.

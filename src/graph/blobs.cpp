@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "graph/syntax.h"
-#include "support/file.h"
 #include "support/sizes.h"
 
 namespace aglow {
@@ -45,8 +44,10 @@ std::string tableLine(uint64_t key, const Type& type, int64_t offset) {
 
 int64_t tableEnd(const std::string& table) { return static_cast<int64_t>(sizeof(Header) + table.size()); }
 
-Result<Header> readHeader(std::span<const std::byte> bytes) {
+Result<Header> readHeader(const SharedBytes& file) {
+  const std::span<const std::byte> bytes = file.bytes;
   Header header;
+  AGLOW_OK(file.load(bytes.first(std::min(bytes.size(), sizeof header))));
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), header.magic, sizeof header.magic) != 0)
     return bad("expected a file of blobs, which starts with 'aglowblb'");
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -77,9 +78,19 @@ bool allZero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Tensors in place; `end` is where the bytes before them end.
+// In place where the bytes are in memory.
+Result<Tensor> readPayload(const SharedBytes& file, const Row& row) {
+  const auto bytes = file.bytes.subspan(static_cast<size_t>(row.offset), static_cast<size_t>(row.type.bytes()));
+  if (!file.file) return Tensor(row.type, bytes.data(), file.owner);
+  Tensor tensor(row.type);
+  AGLOW_OK(file.copy(bytes, tensor.mutableData()));
+  return tensor;
+}
+
+// `end` is where the bytes before a tensor end.
 Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const Header& header) {
   const auto table = file.bytes.subspan(sizeof header, header.tableBytes);
+  AGLOW_OK(file.load(table));
   Lexer lexer({reinterpret_cast<const char*>(table.data()), table.size()});
   std::map<uint64_t, Tensor> tensors;
   const auto size = static_cast<int64_t>(file.bytes.size());
@@ -92,9 +103,10 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
     if (row->offset != alignUp(end, kAlignment)) return fault("is not behind the one before it");
     if (row->offset > size || row->type.bytes() > size - row->offset) return fault("reaches past the end of the file");
     const auto gap = file.bytes.subspan(static_cast<size_t>(end), static_cast<size_t>(row->offset - end));
+    AGLOW_OK(file.load(gap));
     if (!allZero(gap)) return fault("stands behind a gap that is not zero");
     end = row->offset + row->type.bytes();
-    Tensor tensor(row->type, file.bytes.data() + row->offset, file.owner);
+    AGLOW_TRY(Tensor tensor, readPayload(file, *row));
     // Only where another tensor has the same hash is a key not the hash itself.
     if (row->key != tensor.hash() && !tensors.contains(row->key - 1))
       return fault("has other bytes than it was written with");
@@ -107,7 +119,7 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
 
 }  // namespace
 
-Status writeBlobs(const std::string& path, const BlobStore& blobs) {
+Status addBlobs(FileSet& files, const std::string& path, const BlobStore& blobs) {
   // Offsets have a fixed width, so the table's length is known before them.
   std::string table;
   for (const auto& [key, tensor] : blobs.tensors()) table += tableLine(key, tensor.type(), 0);
@@ -125,18 +137,22 @@ Status writeBlobs(const std::string& path, const BlobStore& blobs) {
   const Header header{.count = static_cast<uint32_t>(blobs.tensors().size()), .tableBytes = table.size()};
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(table))};
   pieces.insert(pieces.end(), payloads.begin(), payloads.end());
-  return writeFileAtomically(path, pieces);
+  return files.add(path, pieces);
+}
+
+Status writeBlobs(const std::string& path, const BlobStore& blobs) {
+  return writeTogether([&](FileSet& files) { return addBlobs(files, path, blobs); });
 }
 
 Result<BlobStore> parseBlobs(const SharedBytes& file) {
-  AGLOW_TRY(const Header header, readHeader(file.bytes));
+  AGLOW_TRY(const Header header, readHeader(file));
   BlobStore store;
   AGLOW_TRY(store.tensors_, readPayloads(file, header));
   return store;
 }
 
 Result<BlobStore> readBlobs(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
   Result<BlobStore> store = parseBlobs(file);
   if (!store.ok()) return std::move(store).error().at(path);
   return store;

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "support/file.h"
+#include "support/file_set.h"
 #include "tensor/tensor.h"
 
 namespace aglow {
@@ -28,6 +28,7 @@ private:
 //   "aglowblb", version (u32), number of blobs (u32), bytes of the table (u64)
 //   the table, as text: one line "0x0123456789abcdef f32[8,8] at 128" a blob, in the order of keys
 //   the bytes of each blob, at the next multiple of 64; gaps are zero, and the file ends with the last blob
+Status addBlobs(FileSet& files, const std::string& path, const BlobStore& blobs);
 Status writeBlobs(const std::string& path, const BlobStore& blobs);
 // Maps the file; the tensors keep it mapped. BadFile on any deviation from the layout, or when bytes do not have the
 // hash that their key promises.

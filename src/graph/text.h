@@ -21,6 +21,7 @@ std::string print(const Node& node);
 Result<std::unique_ptr<Module>> parseModule(std::string_view text, const BlobStore& blobs = {});
 
 // A module as files: the text, and beside it the blobs (NAME.graph, NAME.blobs) if it has any.
+Status addModule(FileSet& files, const std::string& path, const Module& module);
 Status writeModule(const std::string& path, const Module& module);
 Result<std::unique_ptr<Module>> readModule(const std::string& path);
 

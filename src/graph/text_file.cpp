@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "graph/text.h"
-#include "support/file.h"
 
 namespace aglow {
 
@@ -15,16 +14,19 @@ std::string blobsBeside(const std::string& path) {
 
 }  // namespace
 
-Status writeModule(const std::string& path, const Module& module) {
+Status addModule(FileSet& files, const std::string& path, const Module& module) {
   BlobStore blobs;
   const std::string text = print(module, &blobs);
-  // The blobs come first: a text never stands there without them.
-  if (!blobs.tensors().empty()) AGLOW_OK(writeBlobs(blobsBeside(path), blobs));
-  return writeFileAtomically(path, std::as_bytes(std::span(text)));
+  if (!blobs.tensors().empty()) AGLOW_OK(addBlobs(files, blobsBeside(path), blobs));
+  return files.add(path, text);
+}
+
+Status writeModule(const std::string& path, const Module& module) {
+  return writeTogether([&](FileSet& files) { return addModule(files, path, module); });
 }
 
 Result<std::unique_ptr<Module>> readModule(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, readFile(path));
   BlobStore blobs;
   std::error_code ignored;
   if (const std::string beside = blobsBeside(path); std::filesystem::exists(beside, ignored)) {

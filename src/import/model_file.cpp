@@ -10,10 +10,10 @@ namespace {
 
 // A Caffe2 net with the net that gives its weights, which may be empty.
 Result<onnx::Model> parseNets(const SharedBytes& file, const SharedBytes* init) {
-  AGLOW_TRY(caffe2::Net predict, caffe2::parseNet(file.bytes));
+  AGLOW_TRY(caffe2::Net predict, caffe2::parseNet(file));
   std::optional<caffe2::Net> weights;
   if (init != nullptr) {
-    auto parsed = caffe2::parseNet(init->bytes);
+    auto parsed = caffe2::parseNet(*init);
     if (!parsed.ok()) return std::move(parsed).error().at("init net");
     weights = *std::move(parsed);
   }
@@ -23,23 +23,24 @@ Result<onnx::Model> parseNets(const SharedBytes& file, const SharedBytes* init) 
 }  // namespace
 
 Result<onnx::Model> parseModelFile(const SharedBytes& file, const std::string& folder, const SharedBytes* init) {
-  if (caffe2::looksLikeNet(file.bytes)) return parseNets(file, init);
+  AGLOW_TRY(const bool isNet, caffe2::looksLikeNet(file));
+  if (isNet) return parseNets(file, init);
   if (init != nullptr) {
-    AGLOW_TRY(const onnx::Model model, onnx::parseModel(file.bytes, file.owner, folder));
+    AGLOW_TRY(const onnx::Model model, onnx::parseModel(file, folder));
     return Error{.code = Code::Usage,
                  .message = "an init net belongs to a Caffe2 net, but this is an ONNX model",
                  .where = {},
                  .hint = "leave --init out"};
   }
-  return onnx::parseModel(file.bytes, file.owner, folder);
+  return onnx::parseModel(file, folder);
 }
 
 Result<onnx::Model> readModelFile(const std::string& path, const std::string& initPath) {
   const size_t slash = path.rfind('/');
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
   SharedBytes init;
   if (!initPath.empty()) {
-    AGLOW_TRY(init, mapFile(initPath));
+    AGLOW_TRY(init, openFile(initPath));
   }
   auto model = parseModelFile(file, slash == std::string::npos ? "." : path.substr(0, slash + 1),
                               initPath.empty() ? nullptr : &init);

@@ -3,13 +3,13 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dynamic/session.h"
 #include "support/file.h"
+#include "support/fork.h"
 
 namespace aglow::python {
 
@@ -62,7 +62,7 @@ private:
   std::unique_ptr<Session> session_;
   // Of a text form, which has its sizes.
   std::unique_ptr<Executable> executable_;
-  std::mutex running_;
+  ForkMutex running_;
 };
 
 }  // namespace aglow::python

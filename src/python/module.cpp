@@ -91,7 +91,7 @@ Inputs copiesOf(Inputs values) {
   return values;
 }
 
-void openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
+nb::list openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
                const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad, const nb::dict& values,
                int optLevel, const std::vector<std::string>& disable) {
   SessionOptions options;
@@ -107,11 +107,16 @@ void openModel(Model& model, const std::string& backend, int threads, const std:
   options.backend.cache = codegen::cacheFolder(cache);
   options.prepared = prepared;
   options.pad = pad;
+  std::vector<std::string> notes;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     if (auto made = makeBackend(options.compile); !made.ok()) return made.error();
+    notes = startThreads(options.backend);
     return model.open(options);
   });
+  nb::list told;
+  for (const std::string& note : notes) told.append(text(note));
+  return told;
 }
 
 nb::list run(Model& model, const nb::dict& inputs) {
@@ -159,6 +164,7 @@ nb::list operators() {
 
 NB_MODULE(_core, m) {
   m.attr("version") = AGLOW_VERSION;
+  m.attr("max_threads") = kMaxThreads;
   m.def("backends", [] {
     nb::list names;
     for (const std::string_view name : backendNames()) names.append(text(name));

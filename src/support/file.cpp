@@ -1,5 +1,3 @@
-// Reading by mapping, and writing by renaming. What is read is checked on the opened descriptor, so a file swapped
-// under the same name changes nothing.
 #include "support/file.h"
 
 #include <fcntl.h>
@@ -8,17 +6,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <cstring>
 #include <system_error>
+
+#include "support/block_hash.h"
 
 namespace aglow {
 
 namespace {
 
-Error fault(Code code, const std::string& what, int number = errno) {
-  return Error{code, what + ": " + std::generic_category().message(number)};
+// What is read ahead of a question: names and sizes lie together, and a call of the system for each would take long.
+constexpr size_t kBlock = size_t{16} << 10;
+
+Error fault(const std::string& what, int number = errno) {
+  return Error{Code::FileRead, what + ": " + std::generic_category().message(number)};
 }
 
 const char* kindOf(mode_t mode) {
@@ -28,103 +30,142 @@ const char* kindOf(mode_t mode) {
   return "a device";
 }
 
-Error notRegular(Code code, mode_t mode) {
-  return Error{code, std::string("expected a regular file, got ") + kindOf(mode)};
+Error changed() {
+  return Error{Code::FileRead, "the file has changed since it was opened"}.withHint(
+      "write a new file and rename it: whoever has the old one open keeps it");
 }
 
-Result<SharedBytes> openAndMap(const std::string& path) {
-  // Without O_NONBLOCK a pipe would keep open() waiting for a writer.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!file.valid()) return fault(Code::FileRead, "cannot open");
-  return mapDescriptor(file);
-}
-
-// One name per process and call; O_EXCL guards against what another process has left behind.
-std::string temporaryName(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  return folder + ".aglow-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
-}
-
-bool writeAll(const FileDescriptor& file, std::span<const std::byte> bytes) {
-  constexpr size_t kChunk = size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), std::min(bytes.size(), kChunk));
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+uint64_t hashOf(std::span<const std::byte> bytes) {
+  LineHash hash;
+  const size_t whole = bytes.size() / LineHash::kLine * LineHash::kLine;
+  hash.add(bytes.data(), static_cast<int64_t>(whole / LineHash::kLine));
+  if (whole < bytes.size()) {
+    std::byte line[LineHash::kLine] = {};
+    std::memcpy(line, bytes.data() + whole, bytes.size() - whole);
+    hash.add(line, 1);
   }
-  return true;
-}
-
-bool fill(FileDescriptor& file, std::span<const std::span<const std::byte>> pieces) {
-  return std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return writeAll(file, piece); }) &&
-         ::fsync(file.get()) == 0 && file.close();
-}
-
-// Known by its type, so that parts of a mapping can be told from other bytes.
-struct Unmap {
-  size_t size;
-  void operator()(const void* address) const { ::munmap(const_cast<void*>(address), size); }
-};
-
-Status createAndRename(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
-  // Renaming over a device or a pipe would quietly replace it.
-  struct stat info{};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return notRegular(Code::FileWrite, info.st_mode);
-
-  std::string temporary;
-  FileDescriptor file;
-  do {
-    temporary = temporaryName(path);
-    file = FileDescriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  } while (!file.valid() && errno == EEXIST);
-  if (!file.valid()) return fault(Code::FileWrite, "cannot create a file in this folder");
-
-  if (fill(file, pieces) && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
-  const int number = errno;
-  ::unlink(temporary.c_str());
-  return fault(Code::FileWrite, "cannot write", number);
+  return hash.value();
 }
 
 }  // namespace
 
 bool FileDescriptor::close() { return !valid() || ::close(std::exchange(fd_, -1)) == 0; }
 
-Result<SharedBytes> mapDescriptor(const FileDescriptor& file) {
+Status readAt(const FileDescriptor& file, uint64_t offset, std::span<std::byte> to) {
+  constexpr size_t kChunk = size_t{1} << 30;
+  for (std::span<std::byte> rest = to; !rest.empty();) {
+    const ssize_t got = ::pread(file.get(), rest.data(), std::min(rest.size(), kChunk),
+                                static_cast<off_t>(offset + (to.size() - rest.size())));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fault("cannot read");
+    if (got == 0) return changed();
+    rest = rest.subspan(static_cast<size_t>(got));
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- files
+
+Result<InputFile::Stamp> InputFile::stampOf(const FileDescriptor& file) {
   struct stat info{};
-  if (::fstat(file.get(), &info) != 0) return fault(Code::FileRead, "cannot examine");
-  if (!S_ISREG(info.st_mode)) return notRegular(Code::FileRead, info.st_mode);
-  if (info.st_size == 0) return SharedBytes{};
-
-  const auto size = static_cast<size_t>(info.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) return fault(Code::FileRead, "cannot map");
-  std::shared_ptr<const void> owner(address, Unmap{size});
-  return SharedBytes{{static_cast<const std::byte*>(address), size}, std::move(owner)};
+  if (::fstat(file.get(), &info) != 0) return fault("cannot examine");
+  if (!S_ISREG(info.st_mode))
+    return Error{Code::FileRead, std::string("expected a regular file, got ") + kindOf(info.st_mode)};
+  return Stamp{.device = info.st_dev,
+               .number = info.st_ino,
+               .size = static_cast<uint64_t>(info.st_size),
+               .seconds = info.st_mtim.tv_sec,
+               .nanoseconds = info.st_mtim.tv_nsec};
 }
 
-std::shared_ptr<const void> partOwner(const std::shared_ptr<const void>& owner, std::span<const std::byte> part) {
-  constexpr size_t kWorthIt = 64 << 10;
-  if (part.size() < kWorthIt || std::get_deleter<Unmap>(owner) == nullptr) return owner;
-  return {part.data(), [owner, part](const void*) {
-            const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-            const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-            const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-            ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-          }};
+Result<std::shared_ptr<const InputFile>> InputFile::of(FileDescriptor file) {
+  AGLOW_TRY(const Stamp stamp, stampOf(file));
+  return std::shared_ptr<const InputFile>(new InputFile(std::move(file), stamp));
 }
 
-Result<SharedBytes> mapFile(const std::string& path) {
-  auto mapped = openAndMap(path);
-  if (!mapped.ok()) return std::move(mapped).error().at(path);
-  return mapped;
+Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path) {
+  // Without O_NONBLOCK a pipe would keep open() waiting for a writer.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid()) return fault("cannot open").at(path);
+  auto opened = of(std::move(file));
+  if (!opened.ok()) return std::move(opened).error().at(path);
+  return opened;
 }
 
-Status writeFileAtomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
-  Status written = createAndRename(path, pieces);
-  if (!written.ok()) return std::move(written).error().at(path);
-  return written;
+Status InputFile::read(uint64_t offset, std::span<std::byte> to) const {
+  AGLOW_OK(readAt(file_, offset, to));
+  AGLOW_TRY(const Stamp now, stampOf(file_));
+  if (now != stamp_) return changed();
+  // A writer may set the time back.
+  const uint64_t hash = hashOf(to);
+  const std::lock_guard lock(mutex_);
+  if (hashes_.try_emplace({offset, to.size()}, hash).first->second != hash) return changed();
+  return {};
+}
+
+// ---------------------------------------------------------------- bytes
+
+FileBytes::FileBytes(std::shared_ptr<const InputFile> file)
+    : file_(std::move(file)), loaded_((file_->size() + kBlock - 1) / kBlock) {}
+
+FileBytes::~FileBytes() {
+  if (base_ != nullptr) ::munmap(base_, file_->size());
+}
+
+Result<std::shared_ptr<const FileBytes>> FileBytes::create(std::shared_ptr<const InputFile> file) {
+  std::shared_ptr<FileBytes> bytes(new FileBytes(std::move(file)));
+  if (const uint64_t size = bytes->file_->size(); size > 0) {
+    // Addresses alone; memory comes with the blocks that are read.
+    void* base =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+      return Error{Code::OutOfMemory, "there are no addresses for the file's " + std::to_string(size) + " bytes"};
+    bytes->base_ = static_cast<std::byte*>(base);
+  }
+  return std::shared_ptr<const FileBytes>(std::move(bytes));
+}
+
+Status FileBytes::load(std::span<const std::byte> part) const {
+  if (part.empty()) return {};
+  const auto begin = static_cast<size_t>(part.data() - base_);
+  const std::lock_guard lock(mutex_);
+  for (size_t block = begin / kBlock; block <= (begin + part.size() - 1) / kBlock;) {
+    size_t end = block;
+    while (end <= (begin + part.size() - 1) / kBlock && !loaded_[end]) ++end;
+    if (end > block) {
+      const size_t from = block * kBlock, to = std::min<size_t>(end * kBlock, file_->size());
+      AGLOW_OK(file_->read(from, {base_ + from, to - from}));
+      std::fill(loaded_.begin() + static_cast<ptrdiff_t>(block), loaded_.begin() + static_cast<ptrdiff_t>(end), true);
+    }
+    block = end + 1;
+  }
+  return {};
+}
+
+Status FileBytes::copy(std::span<const std::byte> part, std::byte* to) const {
+  if (part.size() >= kBlock) return file_->read(static_cast<uint64_t>(part.data() - base_), {to, part.size()});
+  AGLOW_OK(load(part));
+  std::copy(part.begin(), part.end(), to);
+  return {};
+}
+
+Status SharedBytes::copy(std::span<const std::byte> part, std::byte* to) const {
+  if (file) return file->copy(part, to);
+  std::copy(part.begin(), part.end(), to);
+  return {};
+}
+
+Result<SharedBytes> openFile(const std::string& path) {
+  AGLOW_TRY(std::shared_ptr<const InputFile> file, InputFile::open(path));
+  auto bytes = FileBytes::create(std::move(file));
+  if (!bytes.ok()) return std::move(bytes).error().at(path);
+  return SharedBytes{.bytes = (*bytes)->bytes(), .owner = *bytes, .file = *bytes};
+}
+
+Result<SharedBytes> readFile(const std::string& path) {
+  AGLOW_TRY(SharedBytes file, openFile(path));
+  if (Status loaded = file.load(file.bytes); !loaded.ok()) return std::move(loaded).error().at(path);
+  return file;
 }
 
 }  // namespace aglow

@@ -8,14 +8,18 @@
 #include <string>
 #include <thread>
 
+#include "support/thread_pool.h"
+
 namespace aglow {
 
 int64_t machineMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
 
 int machineThreads() {
   cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof(usable), &usable) == 0) return std::max(CPU_COUNT(&usable), 1);
-  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  const int count = sched_getaffinity(0, sizeof(usable), &usable) == 0
+                        ? CPU_COUNT(&usable)
+                        : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(count, 1, kMaxThreads);
 }
 
 // The counter of getrusage would go on from the process that started this one.

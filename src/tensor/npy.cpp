@@ -10,7 +10,6 @@
 #include <optional>
 #include <string_view>
 
-#include "support/file.h"
 #include "support/sizes.h"
 #include "support/utf8.h"
 
@@ -20,6 +19,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = size_t{1} << 16;
+constexpr size_t kMaxPrefix = 12;
 constexpr size_t kMaxRank = 64;  // numpy's own limit
 static_assert(Shape::kMaxRank <= kMaxRank, "every tensor can be written");
 
@@ -159,7 +159,9 @@ Result<int64_t> elementBytes(const std::string& descr) {
   return malformed(fmt::format("elements of numpy's type '{}' are not supported", descr));
 }
 
-Result<Layout> parseLayout(std::span<const std::byte> file) {
+Result<Layout> parseLayout(const SharedBytes& whole) {
+  const std::span<const std::byte> file = whole.bytes;
+  AGLOW_OK(whole.load(file.first(std::min(file.size(), kMaxHeader + kMaxPrefix))));
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(kMagic) || text.size() < kMagic.size() + 2) return malformed("this is no .npy file");
   const int major = static_cast<int>(file[6]);
@@ -243,18 +245,19 @@ Status checkPatterns(const ElemInfo& info, const std::byte* data, int64_t count)
 }
 
 Result<Tensor> readTensor(const SharedBytes& file, ElemKind expected) {
-  AGLOW_TRY(const Layout layout, parseLayout(file.bytes));
+  AGLOW_TRY(const Layout layout, parseLayout(file));
   const ElemInfo& info = elemInfo(expected);
   if (withoutOrder(layout.descr) != withoutOrder(info.npy))
     return Error{Code::BadBinding, fmt::format("expected elements of type {}, in numpy '{}', got '{}'", info.name,
                                                info.npy, layout.descr)};
   Tensor tensor(Type(expected, layout.shape));
-  const std::byte* from = file.bytes.data() + layout.dataStart;
+  const std::span<const std::byte> from = file.bytes.subspan(static_cast<size_t>(layout.dataStart));
   std::byte* to = tensor.mutableData();
   if (layout.fortran) {
-    copyFromFortran(layout, from, to);
+    AGLOW_OK(file.load(from));
+    copyFromFortran(layout, from.data(), to);
   } else {
-    std::memcpy(to, from, static_cast<size_t>(tensor.bytes()));
+    AGLOW_OK(file.copy(from, to));
   }
   if (layout.descr[0] == '>') reverseElements(to, layout.shape.elements(), layout.elemBytes);
   AGLOW_OK(checkPatterns(info, to, layout.shape.elements()));
@@ -282,9 +285,10 @@ Result<std::string> stringOf(const Layout& layout, const std::byte* data) {
 }
 
 Result<StringTensor> readStrings(const SharedBytes& file) {
-  AGLOW_TRY(const Layout layout, parseLayout(file.bytes));
+  AGLOW_TRY(const Layout layout, parseLayout(file));
   if (!stringBytes(layout.descr))
     return Error{Code::BadBinding, fmt::format("expected strings, in numpy '|S' or '<U', got '{}'", layout.descr)};
+  AGLOW_OK(file.load(file.bytes));
   const std::byte* data = file.bytes.data() + layout.dataStart;
   std::vector<std::byte> turned;
   if (layout.fortran) {
@@ -324,8 +328,8 @@ Result<T> at(Result<T> result, const std::string& path) {
 }  // namespace
 
 Result<NpyHeader> readNpyHeader(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
-  AGLOW_TRY(Layout layout, at(parseLayout(file.bytes), path));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
+  AGLOW_TRY(Layout layout, at(parseLayout(file), path));
   return NpyHeader{std::move(layout.descr), std::move(layout.shape)};
 }
 
@@ -340,24 +344,24 @@ std::optional<ElemKind> elemKindByNpy(std::string_view descr) {
 }
 
 Result<Tensor> readNpy(const std::string& path, ElemKind expected) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
   return at(readTensor(file, expected), path);
 }
 
 Result<StringTensor> readNpyStrings(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, mapFile(path));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
   return at(readStrings(file), path);
 }
 
-Status writeNpy(const std::string& path, const Tensor& tensor) {
+Status addNpy(FileSet& files, const std::string& path, const Tensor& tensor) {
   AGLOW_CHECK(!tensor.empty(), "an empty tensor cannot be written");
   const std::string header = headerOf(elemInfo(tensor.type().kind()).npy, tensor.type().shape());
   const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)),
                                                {tensor.data(), static_cast<size_t>(tensor.bytes())}};
-  return writeFileAtomically(path, pieces);
+  return files.add(path, pieces);
 }
 
-Status writeNpy(const std::string& path, const StringTensor& tensor) {
+Status addNpy(FileSet& files, const std::string& path, const StringTensor& tensor) {
   size_t width = 1;
   for (const std::string& text : tensor.strings()) width = std::max(width, text.size());
   // All are as long as the longest one in the file.
@@ -371,7 +375,15 @@ Status writeNpy(const std::string& path, const StringTensor& tensor) {
   for (size_t i = 0; i < tensor.strings().size(); ++i) tensor.strings()[i].copy(data.data() + i * width, width);
   const std::string header = headerOf(fmt::format("|S{}", width), tensor.shape());
   const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)), std::as_bytes(std::span(data))};
-  return writeFileAtomically(path, pieces);
+  return files.add(path, pieces);
+}
+
+Status writeNpy(const std::string& path, const Tensor& tensor) {
+  return writeTogether([&](FileSet& files) { return addNpy(files, path, tensor); });
+}
+
+Status writeNpy(const std::string& path, const StringTensor& tensor) {
+  return writeTogether([&](FileSet& files) { return addNpy(files, path, tensor); });
 }
 
 }  // namespace aglow

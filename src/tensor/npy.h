@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/file_set.h"
 #include "tensor/string_tensor.h"
 #include "tensor/tensor.h"
 
@@ -24,8 +25,10 @@ Result<Tensor> readNpy(const std::string& path, ElemKind expected);
 Result<StringTensor> readNpyStrings(const std::string& path);
 // The kind that numpy's type ("<f4") stands for when nobody says otherwise; none for types that no kind has.
 std::optional<ElemKind> elemKindByNpy(std::string_view descr);
-// Version 1.0, C order; written to a temporary name, then renamed.
+// Version 1.0, C order; among other files, or by itself.
+Status addNpy(FileSet& files, const std::string& path, const Tensor& tensor);
+Status addNpy(FileSet& files, const std::string& path, const StringTensor& tensor);  // as 'S'
 Status writeNpy(const std::string& path, const Tensor& tensor);
-Status writeNpy(const std::string& path, const StringTensor& tensor);  // as 'S'
+Status writeNpy(const std::string& path, const StringTensor& tensor);
 
 }  // namespace aglow

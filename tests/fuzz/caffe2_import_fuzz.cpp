@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace aglow;
-  auto net = caffe2::parseNet(std::as_bytes(std::span(data, size)));
+  auto net = caffe2::parseNet({.bytes = std::as_bytes(std::span(data, size))});
   if (!net.ok()) return 0;
   const auto model = caffe2::toModel(*std::move(net), caffe2::Net{});
   if (!model.ok()) return 0;

@@ -1,6 +1,8 @@
 // The cache of generated code: its limit, and what it does with files that are not its own.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -73,6 +75,45 @@ TEST_F(CodeCacheTest, RemovesWhatKilledWritersLeft) {
   cache.keep("source", "code");
   EXPECT_FALSE(fs::exists(folder_ / ".aglow-1-0.tmp"));
   EXPECT_EQ(files(), 3u);
+}
+
+// Whoever could have written the file may have put any code into it.
+TEST_F(CodeCacheTest, TrustsOnlyWhatNobodyElseCanWrite) {
+  const CodeCache cache((folder_ / "cache").string());
+  const mode_t before = ::umask(0);
+  cache.keep("source", "code");
+  ::umask(before);
+  const fs::path file = fs::directory_iterator(folder_ / "cache")->path();
+  struct stat info{};
+  ASSERT_EQ(::stat((folder_ / "cache").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  EXPECT_EQ(cache.find("source"), "code");
+  for (const fs::path& path : {file, folder_ / "cache"}) {
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    for (const mode_t more : {S_IWGRP, S_IWOTH}) {
+      ::chmod(path.c_str(), info.st_mode | more);
+      EXPECT_FALSE(cache.find("source")) << path;
+      ::chmod(path.c_str(), info.st_mode);
+      EXPECT_EQ(cache.find("source"), "code") << path;
+    }
+    if (::geteuid() != 0) continue;
+    ASSERT_EQ(::chown(path.c_str(), 12345, info.st_gid), 0);
+    EXPECT_FALSE(cache.find("source")) << path;
+    ASSERT_EQ(::chown(path.c_str(), 0, info.st_gid), 0);
+  }
+}
+
+TEST_F(CodeCacheTest, WritesOnlyWhereNobodyElseCan) {
+  ::chmod(folder_.c_str(), 0770);
+  EXPECT_TRUE(whyRefused(folder_.string()));
+  CodeCache(folder_.string()).keep("source", "code");
+  EXPECT_EQ(files(), 0u);
+  ::chmod(folder_.c_str(), 0750);
+  EXPECT_FALSE(whyRefused(folder_.string()));
+  CodeCache(folder_.string() + "/").keep("source", "code");
+  EXPECT_EQ(files(), 1u);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 onnx::Bytes bytesOf(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 Net netOf(const std::string& text) {
-  auto net = parseNet(bytesOf(text));
+  auto net = parseNet({.bytes = bytesOf(text)});
   EXPECT_TRUE(net.ok()) << net.error().text();
   return net.ok() ? *std::move(net) : Net{};
 }
@@ -79,11 +79,11 @@ TEST(Caffe2Text, NamesTheLineOfAFault) {
 TEST(Caffe2Net, IsToldFromOnnxByContent) {
   const auto binary = toWire("name: \"n\" op { input: \"x\" output: \"y\" type: \"Relu\" }");
   ASSERT_TRUE(binary.ok());
-  EXPECT_TRUE(looksLikeNet(bytesOf(*binary)));
-  EXPECT_TRUE(looksLikeNet(bytesOf("# text\nop {")));
+  EXPECT_TRUE(*looksLikeNet({.bytes = bytesOf(*binary)}));
+  EXPECT_TRUE(*looksLikeNet({.bytes = bytesOf("# text\nop {")}));
   const auto nameless = toWire("op { output: \"y\" type: \"Relu\" } external_input: \"x\"");
   ASSERT_TRUE(nameless.ok());
-  EXPECT_TRUE(looksLikeNet(bytesOf(*nameless)));
+  EXPECT_TRUE(*looksLikeNet({.bytes = bytesOf(*nameless)}));
 
   using namespace onnx_writer;
   const std::string onnxFile =
@@ -91,9 +91,9 @@ TEST(Caffe2Net, IsToldFromOnnxByContent) {
           .graph(
               Graph("g").input("x", kFloat, {1}).node(onnx_writer::Node("Relu", {"x"}, {"y"})).output("y", kFloat, {1}))
           .bytes();
-  EXPECT_FALSE(looksLikeNet(bytesOf(onnxFile)));
-  EXPECT_FALSE(looksLikeNet(bytesOf("ir_version: 3\ngraph { }")));
-  EXPECT_FALSE(looksLikeNet({}));
+  EXPECT_FALSE(*looksLikeNet({.bytes = bytesOf(onnxFile)}));
+  EXPECT_FALSE(*looksLikeNet({.bytes = bytesOf("ir_version: 3\ngraph { }")}));
+  EXPECT_FALSE(*looksLikeNet({}));
 }
 
 TEST(Caffe2Net, EveryWriteOfABlobIsAValue) {

@@ -39,14 +39,16 @@ protected:
   fs::path folder() const { return root_ / "model"; }
   static void write(const fs::path& path, std::string_view text) { std::ofstream(path) << text; }
 
-  Result<SharedBytes> find(const onnx::StringPairs& entries, int64_t expected = 8) {
+  Result<ExternalFiles::Part> find(const onnx::StringPairs& entries, int64_t expected = 8) {
     return ExternalFiles(folder().string(), GetParam()).find(entries, expected);
   }
-  std::string found(const onnx::StringPairs& entries, int64_t expected = 8) {
-    const auto data = find(entries, expected);
-    if (!data.ok()) return data.error().text();
-    return {reinterpret_cast<const char*>(data->bytes.data()), data->bytes.size()};
+  static std::string read(const Result<ExternalFiles::Part>& part) {
+    if (!part.ok()) return part.error().text();
+    std::string text(static_cast<size_t>(part->bytes), '\0');
+    const Status done = part->read(std::as_writable_bytes(std::span(text)));
+    return done.ok() ? text : done.error().text();
   }
+  std::string found(const onnx::StringPairs& entries, int64_t expected = 8) { return read(find(entries, expected)); }
   std::string refused(const onnx::StringPairs& entries, int64_t expected = 8) {
     const auto data = find(entries, expected);
     if (data.ok()) return "accepted";
@@ -130,9 +132,38 @@ TEST_P(ExternalData, KeepsWhatItOpenedWhenTheNameIsSwapped) {
   fs::remove(folder() / "weights");
   fs::create_symlink(root_ / "secret", folder() / "weights");
   const auto second = files.find({{"location", "weights"}}, 8);
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(first->bytes.data(), second->bytes.data());
-  EXPECT_EQ(first->bytes[0], std::byte{'a'});
+  EXPECT_EQ(read(first), "abcdefgh");
+  EXPECT_EQ(read(second), "abcdefgh");
+}
+
+TEST_P(ExternalData, RefusesFilesThatChangeMeanwhile) {
+  ExternalFiles files(folder().string(), GetParam());
+  const auto part = files.find({{"location", "weights"}}, 8);
+  ASSERT_EQ(read(part), "abcdefgh");
+  const auto time = fs::last_write_time(folder() / "weights");
+  write(folder() / "weights", "abcdefgH");
+  fs::last_write_time(folder() / "weights", time);
+  EXPECT_THAT(read(part), HasSubstr("external data 'weights': the file has changed"));
+  fs::resize_file(folder() / "weights", 4);
+  EXPECT_THAT(read(part), HasSubstr("the file has changed"));
+}
+
+// Some exporters write a file for each tensor.
+TEST_P(ExternalData, KeepsNoDescriptorForEachOfManyFiles) {
+  const auto descriptors = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  ExternalFiles files(folder().string(), GetParam());
+  const auto before = descriptors();
+  for (int i = 0; i < 200; ++i) {
+    write(folder() / std::to_string(i), "12345678");
+    ASSERT_EQ(read(files.find({{"location", std::to_string(i)}}, 8)), "12345678");
+  }
+  EXPECT_LT(descriptors() - before, 100);
+  ASSERT_EQ(read(files.find({{"location", "199"}}, 8)), "12345678");
+  fs::remove(folder() / "199");
+  write(folder() / "199", "other!!!");
+  EXPECT_THAT(read(files.find({{"location", "199"}}, 8)), HasSubstr("changed since it was first opened"));
 }
 
 TEST_P(ExternalData, IsReadThroughTheModel) {

@@ -1,10 +1,44 @@
 #include "support/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace aglow {
 
 namespace {
+
+// What the body gives in a forked process; -1 where it does not come to an end.
+template <class Body>
+int inChild(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The sum of the numbers below 9, by the pool, and how many threads took part.
+std::pair<int, int> sumBy(ThreadPool& pool) {
+  std::atomic<int> sum = 0, parts = 0;
+  pool.run(9, [&](int, int64_t begin, int64_t end) {
+    ++parts;
+    for (int64_t i = begin; i < end; ++i) sum += static_cast<int>(i);
+    return 0;
+  });
+  return {sum, parts};
+}
 
 TEST(ThreadPool, DealsOutEveryUnitOnceInFixedParts) {
   for (const int threads : {1, 2, 3}) {
@@ -54,6 +88,106 @@ TEST(ThreadPool, WakesUpForEveryRound) {
 TEST(ThreadPool, DoesNothingForNoUnits) {
   ThreadPool pool(2);
   EXPECT_EQ(pool.run(0, [](int, int64_t, int64_t) { return 1; }), 0);
+}
+
+TEST(ThreadPool, WorksInAForkedChild) {
+  ThreadPool pool(3);
+  EXPECT_EQ(sumBy(pool), std::pair(36, 3));
+  const int inner = inChild([&] {
+    const auto first = sumBy(pool), second = sumBy(pool);
+    const int grandchild = inChild([&] { return sumBy(pool) == std::pair(36, 3) ? 7 : 0; });
+    return first == std::pair(36, 3) && second == first && grandchild == 7 ? 5 : 0;
+  });
+  EXPECT_EQ(inner, 5);
+  EXPECT_EQ(sumBy(pool), std::pair(36, 3));
+}
+
+TEST(ThreadPool, GoesInAForkedChild) {
+  auto pool = std::make_unique<ThreadPool>(3);
+  sumBy(*pool);
+  EXPECT_EQ(inChild([&] {
+              pool.reset();
+              return 5;
+            }),
+            5);
+}
+
+// The child finds the pool taken by a thread that it does not have.
+TEST(ThreadPool, WorksInAChildThatIsForkedDuringACall) {
+  ThreadPool pool(2);
+  std::atomic<bool> begun = false, finish = false;
+  std::thread other([&] {
+    pool.run(2, [&](int, int64_t, int64_t) {
+      begun = true;
+      while (!finish) std::this_thread::yield();
+      return 0;
+    });
+  });
+  while (!begun) std::this_thread::yield();
+  EXPECT_EQ(inChild([&] { return sumBy(pool) == std::pair(36, 2) ? 5 : 0; }), 5);
+  EXPECT_EQ(sumBy(pool), std::pair(36, 1)) << "here the other call is still going on";
+  finish = true;
+  other.join();
+}
+
+TEST(ThreadPool, MakesDoWithFewerThreads) {
+  // With addresses for a few stacks only.
+  EXPECT_EQ(inChild([] {
+              std::ifstream statm("/proc/self/statm");
+              uint64_t pages = 0;
+              statm >> pages;
+              const rlim_t bytes = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+              const rlimit tight{bytes, bytes};
+              ::setrlimit(RLIMIT_AS, &tight);
+              ThreadPool pool(kMaxThreads);
+              return pool.threads() < kMaxThreads && sumBy(pool).first == 36 ? 5 : 0;
+            }),
+            5);
+}
+
+TEST(ThreadPool, HasALimit) {
+  EXPECT_TRUE(checkThreads(0).ok());
+  EXPECT_TRUE(checkThreads(kMaxThreads).ok());
+  EXPECT_EQ(checkThreads(kMaxThreads + 1).error().code, Code::Usage);
+  EXPECT_EQ(checkThreads(-1).error().code, Code::Usage);
+}
+
+TEST(ForkMutex, IsFreeInAChild) {
+  ForkMutex mutex;
+  std::atomic<bool> held = false, release = false;
+  std::thread other([&] {
+    const std::lock_guard lock(mutex);
+    held = true;
+    while (!release) std::this_thread::yield();
+  });
+  while (!held) std::this_thread::yield();
+  EXPECT_FALSE(mutex.try_lock());
+  EXPECT_EQ(inChild([&] {
+              mutex.lock();
+              const bool again = mutex.try_lock();
+              mutex.unlock();
+              return !again && mutex.try_lock() ? 5 : 0;
+            }),
+            5);
+  release = true;
+  mutex.lock();
+  mutex.unlock();
+  other.join();
+}
+
+TEST(ForkMutex, ExcludesOthers) {
+  ForkMutex mutex;
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10'000; ++round) {
+        const std::lock_guard lock(mutex);
+        ++count;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 40'000);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_F(NpyTest, WritesNumpysOwnBytes) {
   std::string expected("\x93NUMPY\x01\x00\x76\x00", 10);
   expected += "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }";
   expected += std::string(127 - expected.size(), ' ') + "\n\x07\x09";
-  const auto file = mapFile(path_);
+  const auto file = readFile(path_);
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes.data()), file->bytes.size()), expected);
 }
@@ -149,7 +149,7 @@ TEST_F(NpyTest, RefusesMalformedHeaders) {
 
 TEST_F(NpyTest, RefusesEveryTruncation) {
   ASSERT_TRUE(writeNpy(path_, Tensor::of<int>(Type(ElemKind::UInt8, {2}), {7, 9})).ok());
-  const auto file = mapFile(path_);
+  const auto file = readFile(path_);
   ASSERT_TRUE(file.ok());
   const std::string whole(reinterpret_cast<const char*>(file->bytes.data()), file->bytes.size());
   for (size_t size = 0; size < whole.size(); ++size) {

@@ -135,7 +135,7 @@ Net readNet(Reader r) {
   return net;
 }
 
-Result<Net> parseWire(onnx::Bytes file) {
+Result<Net> parseWire(const SharedBytes& file) {
   Net net;
   const Status status = wire::parse(file, "NetDef", [&](Reader r) { net = readNet(r); });
   if (!status.ok()) return status.error();
@@ -160,6 +160,18 @@ bool looksLikeOperator(Reader r) {
 
 std::string_view textOf(onnx::Bytes file) { return {reinterpret_cast<const char*>(file.data()), file.size()}; }
 
+// The first word says what a text is; comments may stand before it.
+Result<bool> isNetText(const SharedBytes& file) {
+  constexpr size_t kBeginning = 4096;
+  const onnx::Bytes beginning = file.bytes.first(std::min(file.bytes.size(), kBeginning));
+  AGLOW_OK(file.load(beginning));
+  const std::string_view text = textOf(beginning);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '#') return looksLikeNetText(text);
+  AGLOW_OK(file.load(file.bytes));
+  return looksLikeNetText(textOf(file.bytes));
+}
+
 }  // namespace
 
 int32_t onnxType(int64_t caffe2Type) {
@@ -168,8 +180,9 @@ int32_t onnxType(int64_t caffe2Type) {
   return caffe2Type >= 0 && caffe2Type < std::ssize(kTypes) ? kTypes[caffe2Type] : 0;
 }
 
-bool looksLikeNet(onnx::Bytes file) {
-  if (looksLikeNetText(textOf(file))) return true;
+Result<bool> looksLikeNet(const SharedBytes& file) {
+  AGLOW_TRY(const bool text, isNetText(file));
+  if (text) return true;
   // ONNX has a number in field 1 where a net has its name, and a string in field 2 where a net has operators.
   bool net = false;
   const Status status = wire::parse(file, "NetDef", [&](Reader r) {
@@ -184,12 +197,14 @@ bool looksLikeNet(onnx::Bytes file) {
 
 Result<Net> parseNetText(std::string_view text) {
   AGLOW_TRY(const std::string binary, toWire(text));
-  return parseWire(std::as_bytes(std::span(binary)));
+  return parseWire({.bytes = std::as_bytes(std::span(binary))});
 }
 
-Result<Net> parseNet(onnx::Bytes file) {
-  if (looksLikeNetText(textOf(file))) return parseNetText(textOf(file));
-  return parseWire(file);
+Result<Net> parseNet(const SharedBytes& file) {
+  AGLOW_TRY(const bool text, isNetText(file));
+  if (!text) return parseWire(file);
+  AGLOW_OK(file.load(file.bytes));
+  return parseNetText(textOf(file.bytes));
 }
 
 }  // namespace aglow::caffe2

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "import/onnx/proto.h"
+#include "support/file.h"
 
 namespace aglow::caffe2 {
 
@@ -22,12 +23,12 @@ struct Net {
 };
 
 // From bytes in protobuf's binary or text form, whichever they are in.
-Result<Net> parseNet(onnx::Bytes file);
+Result<Net> parseNet(const SharedBytes& file);
 // From bytes in the text form alone.
 Result<Net> parseNetText(std::string_view text);
 
 // Whether the bytes are a NetDef rather than an ONNX model: both are protobuf, and neither says what it is.
-bool looksLikeNet(onnx::Bytes file);
+Result<bool> looksLikeNet(const SharedBytes& file);
 
 // TensorProto.DataType of Caffe2 as ONNX numbers it; 0 where it has no counterpart.
 int32_t onnxType(int64_t caffe2Type);

@@ -29,6 +29,9 @@ namespace {
 constexpr int kOpenLeaf = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
 constexpr int kOpenParent = O_PATH | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW;
 
+// Some exporters write a file for each tensor. A process has about a thousand descriptors in all.
+constexpr size_t kMostOpen = 64;
+
 Error refusal(std::string message) { return {Code::BadExternalData, std::move(message)}; }
 
 struct Entry {
@@ -126,33 +129,47 @@ std::string reason(int error) {
 ExternalFiles::ExternalFiles(const std::string& folder, Lookup lookup)
     : folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), lookup_(lookup) {}
 
-Result<SharedBytes> ExternalFiles::map(const std::string& location) {
+Result<std::shared_ptr<const InputFile>> ExternalFiles::open(const std::string& location) {
   if (!folder_.valid()) return refusal("the model's folder cannot be opened");
   AGLOW_TRY(const auto parts, split(location));
   const std::string path = join(parts);
   const std::lock_guard lock(mutex_);
-  if (const auto known = mapped_.find(path); known != mapped_.end()) return known->second;
+  const auto known = files_.find(path);
+  if (known != files_.end() && known->second.file) return known->second.file;
 
   Opened file = lookup_ == Lookup::Kernel ? openByKernel(folder_.get(), parts) : openByComponents(folder_.get(), parts);
   if (const int* error = std::get_if<int>(&file)) return refusal(reason(*error));
-  const FileDescriptor descriptor = std::get<FileDescriptor>(std::move(file));
+  FileDescriptor descriptor = std::get<FileDescriptor>(std::move(file));
   struct stat info{};
   if (::fstat(descriptor.get(), &info) != 0) return refusal(reason(errno));
   if (!S_ISREG(info.st_mode)) return refusal("it is no regular file");
   // A second name may lie outside of the model's folder, and lend a file the model's author may not read.
   if (info.st_nlink != 1) return refusal("the file has hard links").withHint("copy the file");
-  auto mapped = mapDescriptor(descriptor);
-  if (!mapped.ok()) return refusal(mapped.error().message);
-  return mapped_.emplace(path, *std::move(mapped)).first->second;
+  auto opened = InputFile::of(std::move(descriptor));
+  if (!opened.ok()) return refusal(opened.error().message);
+  if (known == files_.end()) {
+    const bool keep = open_ < kMostOpen;
+    open_ += keep ? 1 : 0;
+    files_[path] = {.stamp = (*opened)->stamp(), .file = keep ? *opened : nullptr};
+  } else if (known->second.stamp != (*opened)->stamp()) {
+    return refusal("the file has changed since it was first opened");
+  }
+  return opened;
 }
 
-Result<SharedBytes> ExternalFiles::find(const StringPairs& entries, int64_t expected) {
-  AGLOW_TRY(const Entry entry, parseEntry(entries));
-  const std::string place = "external data " + quoted(entry.location);
-  auto mapped = map(entry.location);
-  if (!mapped.ok()) return std::move(mapped).error().at(place);
+Status ExternalFiles::Part::read(std::span<std::byte> to) const {
+  Status done = file->read(static_cast<uint64_t>(offset), to);
+  if (!done.ok()) return std::move(done).error().at(place);
+  return done;
+}
 
-  const auto size = static_cast<int64_t>(mapped->bytes.size());
+Result<ExternalFiles::Part> ExternalFiles::find(const StringPairs& entries, int64_t expected) {
+  AGLOW_TRY(const Entry entry, parseEntry(entries));
+  std::string place = "external data " + quoted(entry.location);
+  auto file = open(entry.location);
+  if (!file.ok()) return std::move(file).error().at(place);
+
+  const auto size = static_cast<int64_t>((*file)->size());
   const auto length = entry.length ? entry.length : checkedSub(size, entry.offset);
   const auto end = length ? checkedAdd(entry.offset, *length) : std::nullopt;
   if (entry.offset > size || !end || *end > size)
@@ -161,8 +178,7 @@ Result<SharedBytes> ExternalFiles::find(const StringPairs& entries, int64_t expe
         .at(place);
   if (*length != expected)
     return refusal(fmt::format("expected {} bytes for the tensor's shape, got {}", expected, *length)).at(place);
-  const auto bytes = mapped->bytes.subspan(static_cast<size_t>(entry.offset), static_cast<size_t>(*length));
-  return SharedBytes{bytes, mapped->owner};
+  return Part{*std::move(file), entry.offset, *length, std::move(place)};
 }
 
 }  // namespace aglow::onnx

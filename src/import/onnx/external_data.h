@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "import/onnx/proto.h"
@@ -20,16 +22,31 @@ public:
 
   explicit ExternalFiles(const std::string& folder, Lookup lookup = Lookup::Kernel);
 
+  // Bytes of one of the files, as they were when the file was first opened.
+  struct Part {
+    std::shared_ptr<const InputFile> file;
+    int64_t offset = 0;
+    int64_t bytes = 0;
+    std::string place;
+
+    Status read(std::span<std::byte> to) const;
+  };
+
   // The bytes that a tensor's external_data entries name; there must be exactly as many as expected.
-  Result<SharedBytes> find(const StringPairs& entries, int64_t expected);
+  Result<Part> find(const StringPairs& entries, int64_t expected);
 
 private:
-  Result<SharedBytes> map(const std::string& path);
+  Result<std::shared_ptr<const InputFile>> open(const std::string& location);
 
   FileDescriptor folder_;
   Lookup lookup_;
   std::mutex mutex_;
-  std::map<std::string, SharedBytes> mapped_;  // tensors of one file share its mapping
+  struct Known {
+    InputFile::Stamp stamp;
+    std::shared_ptr<const InputFile> file;  // none where too many are open
+  };
+  std::map<std::string, Known> files_;
+  size_t open_ = 0;
 };
 
 }  // namespace aglow::onnx

@@ -62,15 +62,18 @@ std::string_view withoutLeadingSpace(std::string_view text) {
 
 // ONNX's own text syntax opens with the model's properties in angle brackets.
 bool isOnnxText(std::string_view text) {
-  return text.starts_with('<') && text.substr(0, 4096).find("ir_version") != std::string_view::npos;
+  return text.starts_with('<') && text.find("ir_version") != std::string_view::npos;
 }
 
 }  // namespace
 
-Error explained(Error error, std::span<const std::byte> file) {
+Error explained(Error error, const SharedBytes& file) {
   if (error.code != Code::BadFile) return error;
-  if (file.empty()) return {Code::BadFile, "the file is empty"};
-  const std::string_view content(reinterpret_cast<const char*>(file.data()), file.size());
+  if (file.bytes.empty()) return {Code::BadFile, "the file is empty"};
+  constexpr size_t kBeginning = 4096;
+  const std::span<const std::byte> beginning = file.bytes.first(std::min(file.bytes.size(), kBeginning));
+  if (Status loaded = file.load(beginning); !loaded.ok()) return std::move(loaded).error();
+  const std::string_view content(reinterpret_cast<const char*>(beginning.data()), beginning.size());
   const std::string_view text = withoutLeadingSpace(content);
   if (isOnnxText(text))
     return Error{Code::BadFile, "the file is an ONNX model in text form"}.withHint(std::string(kBinary));

@@ -1,14 +1,11 @@
 // What a file is when it is no ONNX model, so that the user hears more than "malformed".
 #pragma once
 
-#include <cstddef>
-#include <span>
-
-#include "support/error.h"
+#include "support/file.h"
 
 namespace aglow::onnx {
 
 // A BadFile error, put in words a user understands where the file is of a kind often taken for a model.
-Error explained(Error error, std::span<const std::byte> file);
+Error explained(Error error, const SharedBytes& file);
 
 }  // namespace aglow::onnx

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "import/wire/wire_writer.h"
-#include "support/file.h"
 
 namespace aglow::onnx {
 
@@ -160,14 +159,18 @@ Writer modelOf(const Model& model, ExternalData* external) {
 
 }  // namespace
 
-Status writeModel(const std::string& path, const Model& model, const WriteOptions& options) {
+Status addModel(FileSet& files, const std::string& path, const Model& model, const WriteOptions& options) {
   size_t bytes = 0;
   for (const TensorProto& t : model.graph.initializers) bytes += t.raw.size();
-  if (!options.external && bytes < kLargestFile) return writeFileAtomically(path, modelOf(model, nullptr).pieces());
+  if (!options.external && bytes < kLargestFile) return files.add(path, modelOf(model, nullptr).pieces());
   ExternalData data(std::filesystem::path(path).filename().string() + ".data");
   const Writer file = modelOf(model, &data);
-  AGLOW_OK(writeFileAtomically(path + ".data", data.pieces()));
-  return writeFileAtomically(path, file.pieces());
+  AGLOW_OK(files.add(path + ".data", data.pieces()));
+  return files.add(path, file.pieces());
+}
+
+Status writeModel(const std::string& path, const Model& model, const WriteOptions& options) {
+  return writeTogether([&](FileSet& files) { return addModel(files, path, model, options); });
 }
 
 std::string serialized(const Model& model) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "import/onnx/proto.h"
+#include "support/file_set.h"
 
 namespace aglow::onnx {
 
@@ -12,7 +13,8 @@ struct WriteOptions {
   bool external = false;
 };
 
-// The same model gives the same bytes. Both files are written all or nothing, the data first.
+// The same model gives the same bytes. Both files appear together, among others or by themselves.
+Status addModel(FileSet& files, const std::string& path, const Model& model, const WriteOptions& options = {});
 Status writeModel(const std::string& path, const Model& model, const WriteOptions& options = {});
 // The file's bytes with all tensors inside.
 std::string serialized(const Model& model);

@@ -75,7 +75,7 @@ void read(Reader r, TensorProto& t) {
         t.name = r.text();
         break;
       case 9:
-        t.raw = r.bytes();
+        t.raw = r.unread();
         break;
       case 10:
         chunk(DataField::Double, r.elements(Wire::Fixed64));
@@ -431,21 +431,22 @@ Result<ValueProto> parseValue(Bytes file, const TypeProto& type) {
   return value;
 }
 
-Result<Model> parseModel(Bytes file, std::shared_ptr<const void> owner, const std::string& folder) {
+Result<Model> parseModel(const SharedBytes& file, const std::string& folder) {
   Model model;
   bool hasGraph = false;
   Status status = wire::parse(file, "ModelProto", [&](Reader r) { read(r, model, hasGraph); });
   if (status.ok() && !hasGraph) status = Error{Code::BadFile, "the model has no graph"};
   if (!status.ok()) return explained(std::move(status).error(), file);
-  model.owner = std::move(owner);
+  model.owner = file.owner;
+  model.file = file.file;
   if (!folder.empty()) model.external = std::make_shared<ExternalFiles>(folder);
   return model;
 }
 
 Result<Model> readModel(const std::string& path) {
   const size_t slash = path.rfind('/');
-  AGLOW_TRY(SharedBytes file, mapFile(path));
-  auto model = parseModel(file.bytes, file.owner, slash == std::string::npos ? "." : path.substr(0, slash + 1));
+  AGLOW_TRY(const SharedBytes file, openFile(path));
+  auto model = parseModel(file, slash == std::string::npos ? "." : path.substr(0, slash + 1));
   if (!model.ok()) return std::move(model).error().at(path);
   return model;
 }

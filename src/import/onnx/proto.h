@@ -1,5 +1,5 @@
 // An ONNX file as plain structs: what the file says, with no judgement on operators or types. Tensors and other large
-// data are views into the file, which the Model keeps mapped; names are copies.
+// data are addresses of bytes in memory or in the file, which the Model keeps open; names are copies.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/error.h"
+#include "support/file.h"
 
 namespace aglow::onnx {
 
@@ -157,12 +157,16 @@ struct Model {
   StringPairs metadata;
 
   std::shared_ptr<const void> owner;        // keeps the bytes that tensors view
+  std::shared_ptr<const FileBytes> file;    // has the bytes where tensors view a file
   std::shared_ptr<ExternalFiles> external;  // null when the model has no folder
 };
 
 Result<Model> readModel(const std::string& path);
-// The owner keeps the bytes alive. External data is looked for below the folder, and refused when it is empty.
-Result<Model> parseModel(Bytes file, std::shared_ptr<const void> owner, const std::string& folder = {});
+// External data is looked for below the folder, and refused when it is empty.
+Result<Model> parseModel(const SharedBytes& file, const std::string& folder = {});
+inline Result<Model> parseModel(Bytes file, std::shared_ptr<const void> owner, const std::string& folder = {}) {
+  return parseModel(SharedBytes{.bytes = file, .owner = std::move(owner)}, folder);
+}
 
 // "f32", "string", "type 99"
 std::string describeElem(int32_t dataType);

@@ -1,6 +1,6 @@
 // Values lie in raw_data (little endian, narrow kinds several to a byte, low bits first), in a repeated field that
-// depends on the kind, or in another file. Every write is bounded by the tensor, not by an earlier count of the
-// file's values, because a mapped file may change meanwhile.
+// depends on the kind, or in another file. Those of a file are read straight into the tensor; bytes that callers hold in
+// memory stay where they are. Every write is bounded by the tensor, not by an earlier count of the values.
 #include "import/onnx/tensor_data.h"
 
 #include <fmt/format.h>
@@ -76,21 +76,39 @@ Tensor unpacked(Type type, Bytes packed) {
   return out;
 }
 
-Tensor normalisedBools(Type type, Bytes raw) {
+// read(to) gives exactly the bytes that the type needs.
+template <class Read>
+Result<Tensor> fromRead(Type type, const Read& read) {
+  if (perByte(type.kind()) > 1) {
+    std::vector<std::byte> packed(static_cast<size_t>(storedBytes(type)));
+    AGLOW_OK(read(std::span(packed)));
+    return unpacked(std::move(type), packed);
+  }
   Tensor out(std::move(type));
-  std::transform(raw.begin(), raw.end(), out.mutableData(),
-                 [](std::byte b) { return std::byte{b != std::byte{0} ? uint8_t{1} : uint8_t{0}}; });
+  const std::span<std::byte> bytes(out.mutableData(), static_cast<size_t>(out.bytes()));
+  AGLOW_OK(read(bytes));
+  if (out.type().kind() == ElemKind::Bool)
+    for (std::byte& b : bytes) b = std::byte{b != std::byte{0} ? uint8_t{1} : uint8_t{0}};
   return out;
 }
 
-// Of bytes that are as many as the type needs; Tensor itself copies those that are not aligned.
-Tensor fromStored(Type type, const SharedBytes& stored) {
-  const Bytes raw = stored.bytes;
-  if (perByte(type.kind()) > 1) return unpacked(std::move(type), raw);
+// Of bytes that are as many as the type needs. Those in memory are not copied where they can be used as they are;
+// Tensor itself copies those that are not aligned.
+Result<Tensor> fromStored(Type type, Bytes raw, const Model& model) {
   const auto isBit = [](std::byte b) { return b <= std::byte{1}; };
-  if (type.kind() == ElemKind::Bool && !std::all_of(raw.begin(), raw.end(), isBit))
-    return normalisedBools(std::move(type), raw);
-  return Tensor(std::move(type), raw.data(), partOwner(stored.owner, raw));
+  const bool plain = !model.file && perByte(type.kind()) == 1 &&
+                     (type.kind() != ElemKind::Bool || std::all_of(raw.begin(), raw.end(), isBit));
+  if (plain) return Tensor(std::move(type), raw.data(), model.owner);
+  const SharedBytes stored{.bytes = raw, .owner = model.owner, .file = model.file};
+  return fromRead(std::move(type), [&](std::span<std::byte> to) { return stored.copy(raw, to.data()); });
+}
+
+// A part of the model's bytes as it is in memory, or in `room`.
+Result<Bytes> inMemory(Bytes part, const Model& model, std::vector<std::byte>& room) {
+  if (!model.file) return part;
+  room.resize(part.size());
+  AGLOW_OK(model.file->copy(part, room.data()));
+  return Bytes(room);
 }
 
 Status checkCount(int64_t expected, int64_t got, std::string_view unit, const Type& type) {
@@ -131,10 +149,12 @@ private:
   size_t bytes_;
 };
 
-Status decodeVarints(const TensorProto& t, const Unit& unit, std::span<std::byte> out) {
+Status decodeVarints(const TensorProto& t, const Model& model, const Unit& unit, std::span<std::byte> out) {
   size_t done = 0;
+  std::vector<std::byte> room;
   for (const DataChunk& chunk : t.data) {
-    for (Bytes rest = chunk.bytes; !rest.empty(); done += unit.bytes()) {
+    AGLOW_TRY(Bytes rest, inMemory(chunk.bytes, model, room));
+    for (; !rest.empty(); done += unit.bytes()) {
       const auto value = wire::takeVarint(rest);
       if (!value || done == out.size()) return badTensor("a value is malformed");
       if (!unit.write(*value, out.data() + done))
@@ -145,19 +165,23 @@ Status decodeVarints(const TensorProto& t, const Unit& unit, std::span<std::byte
   return {};
 }
 
-Result<Tensor> fromVarints(const TensorProto& t, Type type) {
+Result<Tensor> fromVarints(const TensorProto& t, Type type, const Model& model) {
   int64_t got = 0;
-  for (const DataChunk& chunk : t.data) got += wire::countVarints(chunk.bytes);
+  std::vector<std::byte> room;
+  for (const DataChunk& chunk : t.data) {
+    AGLOW_TRY(const Bytes varints, inMemory(chunk.bytes, model, room));
+    got += wire::countVarints(varints);
+  }
   const Unit unit(fieldOf(type.kind()), type.kind());
   const int64_t bytes = storedBytes(type);
   AGLOW_OK(checkCount(bytes / static_cast<int64_t>(unit.bytes()), got, "values", type));
   if (perByte(type.kind()) > 1) {
     std::vector<std::byte> packed(static_cast<size_t>(bytes));
-    AGLOW_OK(decodeVarints(t, unit, packed));
+    AGLOW_OK(decodeVarints(t, model, unit, packed));
     return unpacked(std::move(type), packed);
   }
   Tensor out(std::move(type));
-  AGLOW_OK(decodeVarints(t, unit, {out.mutableData(), static_cast<size_t>(bytes)}));
+  AGLOW_OK(decodeVarints(t, model, unit, {out.mutableData(), static_cast<size_t>(bytes)}));
   return out;
 }
 
@@ -166,10 +190,14 @@ Result<Tensor> fromFixed(const TensorProto& t, Type type, const Model& model) {
   for (const DataChunk& chunk : t.data) got += static_cast<int64_t>(chunk.bytes.size());
   const int width = elemBytes(type.kind());
   AGLOW_OK(checkCount(type.elements(), got / width, "values", type));
-  if (t.data.size() == 1) return fromStored(std::move(type), {t.data.front().bytes, model.owner});
+  if (t.data.size() == 1) return fromStored(std::move(type), t.data.front().bytes, model);
   Tensor out(std::move(type));
   std::byte* to = out.mutableData();
-  for (const DataChunk& chunk : t.data) to = std::copy(chunk.bytes.begin(), chunk.bytes.end(), to);
+  std::vector<std::byte> room;
+  for (const DataChunk& chunk : t.data) {
+    AGLOW_TRY(const Bytes values, inMemory(chunk.bytes, model, room));
+    to = std::copy(values.begin(), values.end(), to);
+  }
   return out;
 }
 
@@ -181,7 +209,7 @@ Result<Tensor> fromTyped(const TensorProto& t, Type type, const Model& model) {
                                    kFieldNames[static_cast<size_t>(field)],
                                    kFieldNames[static_cast<size_t>(chunk.field)]));
   if (field == DataField::Float || field == DataField::Double) return fromFixed(t, std::move(type), model);
-  return fromVarints(t, std::move(type));
+  return fromVarints(t, std::move(type), model);
 }
 
 Result<Tensor> convert(const TensorProto& t, const Model& model) {
@@ -196,12 +224,12 @@ Result<Tensor> convert(const TensorProto& t, const Model& model) {
     if (!model.external)
       return Error{Code::BadExternalData,
                    "the model was read from memory, so it has no folder to find external data in"};
-    AGLOW_TRY(const SharedBytes stored, model.external->find(t.externalData, storedBytes(type)));
-    return fromStored(std::move(type), stored);
+    AGLOW_TRY(const ExternalFiles::Part part, model.external->find(t.externalData, storedBytes(type)));
+    return fromRead(std::move(type), [&](std::span<std::byte> to) { return part.read(to); });
   }
   if (!t.data.empty()) return fromTyped(t, std::move(type), model);
   AGLOW_OK(checkCount(storedBytes(type), static_cast<int64_t>(t.raw.size()), "bytes", type));
-  return fromStored(std::move(type), {t.raw, model.owner});
+  return fromStored(std::move(type), t.raw, model);
 }
 
 // Positions in the dense tensor from indices in either of ONNX's two forms; they must ascend.

@@ -85,7 +85,7 @@ Result<ModelValue> readNpyValue(const std::string& file, const TypeProto& type) 
 }
 
 Result<NamedValue> readProtoValue(const std::string& file, const TypeProto& type) {
-  AGLOW_TRY(SharedBytes bytes, mapFile(file));
+  AGLOW_TRY(SharedBytes bytes, readFile(file));
   auto proto = parseValue(bytes.bytes, type);
   if (!proto.ok()) return std::move(proto).error().at(file);
   NamedValue result{.name = proto->name,

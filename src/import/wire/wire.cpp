@@ -57,7 +57,7 @@ Reader::Reader(Bytes message, const char* name, Shared& shared, int depth)
 void Reader::fail(std::string message) const {
   const std::string field = field_ == 0 ? std::string(name_) : fmt::format("{} field {}", name_, field_);
   throw Fault(
-      {Code::BadFile, fmt::format("malformed protobuf at byte {}, {}: {}", at_ - shared_->start, field, message)});
+      {Code::BadFile, fmt::format("malformed protobuf at byte {}, {}: {}", at_ - shared_->file.bytes.data(), field, message)});
 }
 
 bool Reader::next() {
@@ -74,7 +74,14 @@ bool Reader::next() {
   return true;
 }
 
+void Reader::load(Bytes part) const {
+  if (Status loaded = shared_->file.load(part); !loaded.ok()) throw Fault(std::move(loaded).error());
+}
+
 void Reader::step() {
+  // A tag, and a varint, a length or a number of fixed size.
+  constexpr size_t kLongest = 32;
+  load(rest_.first(std::min(rest_.size(), kLongest)));
   protozero::pbf_reader tag(view(rest_));
   tag.next();
   field_ = tag.tag();
@@ -111,8 +118,13 @@ float Reader::real() const {
   return fixed<float>(payload_.data());
 }
 
-Bytes Reader::bytes() const {
+Bytes Reader::unread() const {
   expect(Wire::Length);
+  return payload_;
+}
+
+Bytes Reader::bytes() const {
+  load(unread());
   return payload_;
 }
 
@@ -141,6 +153,7 @@ Bytes Reader::elements(Wire kind) const {
 
 void Reader::appendTo(std::vector<int64_t>& values) const {
   Bytes packed = elements(Wire::Varint);
+  load(packed);
   while (!packed.empty()) {
     const auto value = takeVarint(packed);
     if (!value) fail("a number is malformed");
@@ -150,13 +163,14 @@ void Reader::appendTo(std::vector<int64_t>& values) const {
 
 void Reader::appendTo(std::vector<float>& values) const {
   const Bytes packed = elements(Wire::Fixed32);
+  load(packed);
   for (size_t i = 0; i < packed.size(); i += sizeof(float)) values.push_back(fixed<float>(packed.data() + i));
 }
 
-Status parse(Bytes file, const char* name, const std::function<void(Reader)>& read) {
-  Reader::Shared shared{file.data()};
+Status parse(const SharedBytes& file, const char* name, const std::function<void(Reader)>& read) {
+  Reader::Shared shared{file};
   try {
-    read(Reader(file, name, shared, 1));
+    read(Reader(file.bytes, name, shared, 1));
   } catch (Fault& fault) {
     return std::move(fault.error);
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/error.h"
+#include "support/file.h"
 
 namespace aglow::wire {
 
@@ -35,10 +35,13 @@ public:
   int32_t integer32() const { return static_cast<int32_t>(integer()); }
   float real() const;
   Bytes bytes() const;
+  // The same without a look at them: they may still be in the file only.
+  Bytes unread() const;
   std::string text() const;
   // A message within this one; the name is for error messages only.
   Reader message(const char* name) const;
-  // Numbers of a repeated field, as its packed form holds them, also when the file does not pack them.
+  // Numbers of a repeated field, as its packed form holds them, also when the file does not pack them; not looked at
+  // either.
   Bytes elements(Wire kind) const;
   void appendTo(std::vector<int64_t>& values) const;
   void appendTo(std::vector<float>& values) const;
@@ -47,14 +50,15 @@ public:
   [[noreturn]] void fail(std::string message) const;
 
 private:
-  friend Status parse(Bytes, const char*, const std::function<void(Reader)>&);
+  friend Status parse(const SharedBytes&, const char*, const std::function<void(Reader)>&);
   struct Shared {
-    const std::byte* start;
+    const SharedBytes& file;
     int64_t messages = 0;
   };
   Reader(Bytes message, const char* name, Shared& shared, int depth);
   void step();
   void expect(Wire kind) const;
+  void load(Bytes part) const;
 
   const char* name_;
   Shared* shared_;
@@ -68,7 +72,10 @@ private:
 };
 
 // Calls read with the outermost message; BadFile (or LimitReached) when it meets bytes that are no such message.
-Status parse(Bytes file, const char* name, const std::function<void(Reader)>& read);
+Status parse(const SharedBytes& file, const char* name, const std::function<void(Reader)>& read);
+inline Status parse(Bytes file, const char* name, const std::function<void(Reader)>& read) {
+  return parse(SharedBytes{.bytes = file}, name, read);
+}
 
 // How many varints the bytes hold.
 int64_t countVarints(Bytes packed);

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "support/file.h"
-#include "support/hash.h"
+#include "support/file_set.h"
+#include "support/sha256.h"
 
 namespace aglow::codegen {
 
@@ -21,35 +21,50 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".code";
-constexpr uint64_t kMagic = 0x31656863'61636c67u;  // "glcache1"
+constexpr uint64_t kMagic = 0x32656863'61636c67u;  // "glcache2"
 
 struct Header {
-  uint64_t magic, source[2], size, checksum;
+  uint64_t magic, size;
+  Digest source, code;
 
   bool operator==(const Header&) const = default;
 };
 
-// Two hashes of the source, and its size mixed into both.
-void hashSource(std::string_view source, uint64_t (&hash)[2]) {
-  hash[0] = hashBytes(source.data(), source.size(), 1);
-  hash[1] = hashBytes(source.data(), source.size(), 0x8badf00d);
+Header headerOf(const Digest& source, std::string_view code) {
+  return {.magic = kMagic, .size = code.size(), .source = source, .code = sha256(code)};
 }
 
-Header headerOf(std::string_view source, std::string_view code) {
-  Header header{.magic = kMagic, .source = {}, .size = code.size(), .checksum = hashBytes(code.data(), code.size(), 2)};
-  hashSource(source, header.source);
-  return header;
+std::string nameOf(const Digest& source) { return hexadecimal(source) + std::string(kEnding); }
+
+// Whether it belongs to this user, and nobody else can write to it; else why not.
+const char* objection(const struct stat& info) {
+  if (info.st_uid != ::geteuid()) return "it belongs to another user";
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
+  return nullptr;
 }
 
-// Code runs with the rights of the user, so it must not be someone else's.
-Result<SharedBytes> mapOwn(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+// The folder, if it is to be trusted.
+FileDescriptor openFolder(const std::string& folder) {
+  FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info{};
-  if (!file.valid() || ::fstat(file.get(), &info) != 0 || info.st_uid != ::geteuid())
-    return Error{.code = Code::FileRead, .message = "no file of this user"};
+  if (!opened.valid() || ::fstat(opened.get(), &info) != 0 || objection(info) != nullptr) return FileDescriptor();
+  return opened;
+}
+
+// All bytes of a file, if it is to be trusted.
+std::optional<std::string> readOwn(const std::string& folder, const std::string& name, int64_t most) {
+  const FileDescriptor parent = openFolder(folder);
+  if (!parent.valid()) return std::nullopt;
+  const FileDescriptor file(::openat(parent.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info{};
+  if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || objection(info) != nullptr)
+    return std::nullopt;
   // For eviction.
   ::futimens(file.get(), nullptr);
-  return mapDescriptor(file);
+  if (info.st_size > most) return std::nullopt;
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  if (!readAt(file, 0, std::as_writable_bytes(std::span(bytes))).ok()) return std::nullopt;
+  return bytes;
 }
 
 // Left behind by a process that was killed; those of running processes are younger.
@@ -62,32 +77,28 @@ bool isAbandoned(const fs::directory_entry& entry) {
 
 }  // namespace
 
-std::string CodeCache::pathOf(std::string_view source) const {
-  uint64_t hash[2];
-  hashSource(source, hash);
-  return fmt::format("{}/{:016x}{:016x}{}", folder_, hash[0], hash[1], kEnding);
-}
-
 std::optional<std::string> CodeCache::find(std::string_view source) const {
   if (folder_.empty()) return std::nullopt;
-  const Result<SharedBytes> file = mapOwn(pathOf(source));
-  if (!file.ok() || file->bytes.size() < sizeof(Header)) return std::nullopt;
+  const Digest digest = sha256(source);
+  std::optional<std::string> file = readOwn(folder_, nameOf(digest), limit_ + int64_t{sizeof(Header)});
+  if (!file || file->size() < sizeof(Header)) return std::nullopt;
   Header header{};
-  std::memcpy(&header, file->bytes.data(), sizeof header);
-  // Copied before it is checked: the file may change, the copy does not.
-  const std::string code(reinterpret_cast<const char*>(file->bytes.data()) + sizeof header,
-                         file->bytes.size() - sizeof header);
-  if (header != headerOf(source, code)) return std::nullopt;
-  return code;
+  std::memcpy(&header, file->data(), sizeof header);
+  file->erase(0, sizeof header);
+  if (header != headerOf(digest, *file)) return std::nullopt;
+  return file;
 }
 
 void CodeCache::keep(std::string_view source, const std::string& code) const {
   if (folder_.empty() || static_cast<int64_t>(code.size()) > limit_) return;
   std::error_code fault;
-  if (fs::create_directories(folder_, fault)) fs::permissions(folder_, fs::perms::owner_all, fault);
-  const Header header = headerOf(source, code);
+  fs::create_directories(fs::path(folder_ + "/").parent_path().parent_path(), fault);
+  ::mkdir(folder_.c_str(), 0700);
+  if (!openFolder(folder_).valid()) return;
+  const Digest digest = sha256(source);
+  const Header header = headerOf(digest, code);
   const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(code))};
-  if (writeFileAtomically(pathOf(source), pieces).ok()) evict();
+  if (writeFileAtomically(folder_ + "/" + nameOf(digest), pieces, 0600).ok()) evict();
 }
 
 void CodeCache::evict() const {
@@ -116,6 +127,14 @@ void CodeCache::evict() const {
     fs::remove(item.path, fault);
     total -= item.bytes;
   }
+}
+
+std::optional<std::string> whyRefused(const std::string& folder) {
+  struct stat info{};
+  if (folder.empty() || ::stat(folder.c_str(), &info) != 0) return std::nullopt;
+  const char* why = S_ISDIR(info.st_mode) ? objection(info) : "it is no folder";
+  if (why == nullptr) return std::nullopt;
+  return fmt::format("generated code is not kept in {}: {}", folder, why);
 }
 
 std::string cacheFolder(const std::string& word) {

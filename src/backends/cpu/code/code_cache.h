@@ -1,5 +1,7 @@
 // Generated code kept between runs of the compiler, by what it was generated from. Files appear whole or not at all,
 // are checked when they are read, and a cache that cannot be read or written is no fault: code is generated again.
+// Code runs with the rights of the user: only files and folders are used that are the user's own, and that nobody else
+// can write to.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +19,19 @@ public:
   explicit CodeCache(std::string folder, int64_t limitBytes = kDefaultLimit)
       : folder_(std::move(folder)), limit_(limitBytes) {}
 
-  // The source is everything the code depends on, as text. Equal lengths and 128 bits of hash count as equal.
+  // The source is everything the code depends on, as text; what has the same SHA-256 is the same.
   std::optional<std::string> find(std::string_view source) const;
   void keep(std::string_view source, const std::string& code) const;
 
 private:
-  std::string pathOf(std::string_view source) const;
   void evict() const;
 
   std::string folder_;
   int64_t limit_;
 };
+
+// Why a folder that is there is not used as a cache, in words; none where it may be.
+std::optional<std::string> whyRefused(const std::string& folder);
 
 // What a user or the environment says: a folder, or "off"; for an empty word AGLOW_CACHE_DIR, else the user's folder
 // for such things. Empty when there is none.

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "support/file.h"
+#include "support/file_set.h"
 #include "support/process.h"
 
 namespace aglow::codegen {
@@ -36,7 +36,8 @@ Result<std::string> linkSharedObject(const std::string& object, const std::strin
   };
   std::string said;
   for (const auto& way : ways) {
-    if (runProgram(way, log) == 0) return readAll(to);
+    AGLOW_TRY(const int code, runProgram(way, log));
+    if (code == 0) return readAll(to);
     if (said.empty()) said = readAll(log);
   }
   return Error{.code = Code::Device,

@@ -1,0 +1,208 @@
+// Every file is written whole and safe on the disk before the first one gets its name. Names are then given in one go,
+// which no signal interrupts and which is undone when it fails half way; only the loss of the machine or SIGKILL can
+// come in between.
+#include "support/file_set.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+namespace aglow {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each file without a name takes a descriptor.
+constexpr size_t kMostNameless = 32;
+
+Error fault(const std::string& what, int number = errno) {
+  return Error{Code::FileWrite, what + ": " + std::generic_category().message(number)};
+}
+
+std::string folderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+// One name per process and call; what another process has left behind is not touched.
+std::string temporaryName(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  return folderOf(path) + ".aglow-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
+}
+
+// Calls make(name) until it does not fail because of the name.
+template <class Make>
+std::optional<Temporary> withFreshName(const std::string& path, const Make& make) {
+  const Uninterrupted whole;
+  while (true) {
+    std::string name = temporaryName(path);
+    if (make(name.c_str())) return Temporary(std::move(name));
+    if (errno != EEXIST) return std::nullopt;
+  }
+}
+
+// How a descriptor's file is found under a name.
+std::string pathOf(const FileDescriptor& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
+
+// A write beyond the limit on the size of files raises a signal that ends the process; here it is a fault like others.
+class SizeSignal {
+public:
+  SizeSignal() {
+    ::sigemptyset(&only_);
+    ::sigaddset(&only_, SIGXFSZ);
+    sigset_t pending;
+    ::sigpending(&pending);
+    wasPending_ = ::sigismember(&pending, SIGXFSZ) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &only_, &before_);
+  }
+  ~SizeSignal() {
+    const int number = errno;
+    const timespec now{};
+    if (!wasPending_) ::sigtimedwait(&only_, nullptr, &now);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = number;
+  }
+  SizeSignal(const SizeSignal&) = delete;
+  SizeSignal& operator=(const SizeSignal&) = delete;
+
+private:
+  sigset_t only_{}, before_{};
+  bool wasPending_ = false;
+};
+
+// Renaming over a device or a pipe would quietly replace it.
+Status checkReplaceable(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  return Error{Code::FileWrite, S_ISDIR(info.st_mode) ? "expected a regular file, got a folder"
+                                                      : "expected a regular file, got a pipe, a socket or a device"};
+}
+
+bool writeAll(const FileDescriptor& file, std::span<const std::byte> bytes) {
+  constexpr size_t kChunk = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), std::min(bytes.size(), kChunk));
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+bool fill(const FileDescriptor& file, FileSet::Pieces pieces) {
+  const SizeSignal held;
+  return std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return writeAll(file, piece); }) &&
+         ::fsync(file.get()) == 0;
+}
+
+}  // namespace
+
+Status FileSet::write(Pending& file, Pieces pieces, mode_t mode) const {
+  AGLOW_OK(checkReplaceable(file.path));
+  const auto nameless =
+      std::count_if(files_.begin(), files_.end(), [](const Pending& other) { return other.nameless.valid(); });
+  FileDescriptor opened;
+  if (static_cast<size_t>(nameless) < kMostNameless)
+    opened = FileDescriptor(::open(folderOf(file.path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode));
+  // Without /proc it could not get a name.
+  if (opened.valid() && ::access(pathOf(opened).c_str(), F_OK) == 0) {
+    if (!fill(opened, pieces)) return fault("cannot write");
+    file.nameless = std::move(opened);
+    return {};
+  }
+  file.named = withFreshName(file.path, [&](const char* name) {
+    opened = FileDescriptor(::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    return opened.valid();
+  });
+  if (!file.named) return fault("cannot create a file in this folder");
+  if (!fill(opened, pieces) || !opened.close()) return fault("cannot write");
+  return {};
+}
+
+Status FileSet::add(const std::string& path, Pieces pieces, mode_t mode) {
+  Pending file{.path = path};
+  if (Status written = write(file, pieces, mode); !written.ok()) return std::move(written).error().at(path);
+  files_.push_back(std::move(file));
+  return {};
+}
+
+Status FileSet::addFolder(const std::string& path) {
+  std::error_code failed;
+  std::vector<fs::path> missing;
+  for (fs::path at = path; !at.empty() && !fs::exists(at, failed) && !failed; at = at.parent_path())
+    if (at.has_filename()) missing.push_back(at);
+  for (; !missing.empty() && !failed; missing.pop_back()) {
+    const Uninterrupted whole;
+    if (fs::create_directory(missing.back(), failed))
+      folders_.emplace_back(missing.back().string(), Temporary::Goes::IfEmpty);
+  }
+  if (!failed && !fs::is_directory(path, failed) && !failed) failed = std::make_error_code(std::errc::not_a_directory);
+  if (!failed) return {};
+  return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + failed.message(), .where = path};
+}
+
+Status FileSet::publish(Pending& file) const {
+  if (file.nameless.valid()) {
+    const std::string from = pathOf(file.nameless);
+    file.named = withFreshName(file.path, [&](const char* name) {
+      return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    });
+    if (!file.named || !file.nameless.close()) return fault("cannot write");
+  }
+  AGLOW_OK(checkReplaceable(file.path));
+  // What was there is only needed where a later file may fail. Some file systems have no second names for a file.
+  struct stat info{};
+  if (files_.size() > 1 && ::lstat(file.path.c_str(), &info) == 0) {
+    file.former = withFreshName(file.path, [&](const char* name) {
+      return ::link(file.path.c_str(), name) == 0 || (errno != EEXIST && ::rename(file.path.c_str(), name) == 0);
+    });
+    if (!file.former) return fault("cannot replace");
+  }
+  if (::rename(file.named->path().c_str(), file.path.c_str()) != 0) return fault("cannot write");
+  file.named->release();
+  file.done = true;
+  return {};
+}
+
+void FileSet::restore(Pending& file) {
+  if (file.former) {
+    if (::rename(file.former->path().c_str(), file.path.c_str()) == 0) file.former->release();
+  } else if (file.done) {
+    ::unlink(file.path.c_str());
+  }
+}
+
+Status FileSet::commit() {
+  const Uninterrupted whole;
+  for (Pending& file : files_) {
+    Status published = publish(file);
+    if (published.ok()) continue;
+    Error failed = std::move(published).error().at(file.path);
+    std::for_each(files_.rbegin(), files_.rend(), restore);
+    files_.clear();
+    return failed;
+  }
+  files_.clear();
+  for (Temporary& folder : folders_) folder.release();
+  return {};
+}
+
+FileSet::~FileSet() {
+  files_.clear();
+  while (!folders_.empty()) folders_.pop_back();
+}
+
+Status writeFileAtomically(const std::string& path, FileSet::Pieces pieces, mode_t mode) {
+  return writeTogether([&](FileSet& files) { return files.add(path, pieces, mode); });
+}
+
+}  // namespace aglow
