@@ -24,9 +24,8 @@ struct Axis {
   double start = 0, end = 1;  // of the region, for tf_crop_and_resize
 
   double place(const std::string& coordinates, int64_t index) const {
-    const auto i = static_cast<double>(index), extent = static_cast<double>(from);
-    const double width = scale * extent;  // of the result before it became an integer
-    if (coordinates == "align_corners") return width == 1 ? 0 : i * (extent - 1) / (width - 1);
+    const auto i = static_cast<double>(index), extent = static_cast<double>(from), width = static_cast<double>(to);
+    if (coordinates == "align_corners") return to == 1 ? 0 : i * (extent - 1) / (width - 1);
     if (coordinates == "asymmetric") return i / scale;
     if (coordinates == "tf_half_pixel_for_nn") return (i + 0.5) / scale;
     if (coordinates == "tf_crop_and_resize") {
@@ -36,7 +35,7 @@ struct Axis {
     if (coordinates == "pytorch_half_pixel" && to == 1) return 0;
     const double centred = (i + 0.5) / scale - 0.5;
     // The middle of x and that of the result coincide also where the result lost a fraction of its width.
-    if (coordinates == "half_pixel_symmetric") return centred + extent / 2 * (1 - static_cast<double>(to) / width);
+    if (coordinates == "half_pixel_symmetric") return centred + extent / 2 * (1 - width / (scale * extent));
     return centred;
   }
 };
@@ -45,7 +44,13 @@ int64_t inside(double index, int64_t extent) {
   return static_cast<int64_t>(std::clamp(index, 0.0, static_cast<double>(extent - 1)));
 }
 
-double nearestOf(double place, const std::string& mode) {
+// An f32 of a place is whole or half-way wherever the place is in exact arithmetic.
+double nearestTo(const Axis& a, const ResizeNode& v, int64_t i) {
+  const std::string& mode = v.nearestMode();
+  // What torch and TensorFlow call nearest: their place is an f32 of its own, and this close to an element it counts.
+  if (v.coordinates() == "asymmetric" && mode == "floor")
+    return std::floor(static_cast<float>(i) * static_cast<float>(1 / a.scale));
+  const double place = static_cast<float>(a.place(v.coordinates(), i));
   if (mode == "floor") return std::floor(place);
   if (mode == "ceil") return std::ceil(place);
   return mode == "round_prefer_ceil" ? std::floor(place + 0.5) : std::ceil(place - 0.5);
@@ -54,8 +59,7 @@ double nearestOf(double place, const std::string& mode) {
 Value nearest(Builder& b, Value x, const ResizeNode& v, const Axis& a) {
   std::vector<int64_t> indices;
   indices.reserve(static_cast<size_t>(a.to));
-  for (int64_t i = 0; i < a.to; ++i)
-    indices.push_back(inside(nearestOf(a.place(v.coordinates(), i), v.nearestMode()), a.from));
+  for (int64_t i = 0; i < a.to; ++i) indices.push_back(inside(nearestTo(a, v, i), a.from));
   return b.gather(x, b.ints(indices), {.axis = a.axis});
 }
 
@@ -124,7 +128,7 @@ Value weighted(Builder& b, Value x, const ResizeNode& v, const Axis& a) {
 Value extrapolated(Builder& b, Value y, const ResizeNode& v, const Axis& a) {
   std::vector<double> isInside;
   for (int64_t i = 0; i < a.to; ++i) {
-    const double place = a.place(v.coordinates(), i);
+    const double place = static_cast<float>(a.place(v.coordinates(), i));
     isInside.push_back(place >= 0 && place <= static_cast<double>(a.from - 1) ? 1 : 0);
   }
   if (std::all_of(isInside.begin(), isInside.end(), [](double flag) { return flag == 1; })) return y;

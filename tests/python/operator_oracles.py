@@ -12,6 +12,18 @@ def erf(x):
     return np.vectorize(math.erf, otypes=[float])(x)
 
 
+def saturated(kind):
+    """Reals as integers: towards zero, NaN as 0, and held in the range of the kind or, below 32 bits, in that of i32."""
+    bits, signed = max(int(kind[1:]), 32), kind[0] == "i" or int(kind[1:]) < 32
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def integer(value):
+        if math.isnan(value):
+            return 0
+        return high if value >= high else low if value <= low else int(value)
+    return np.vectorize(integer, otypes=[np.int64])
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 

@@ -84,12 +84,19 @@ ELEMENTWISE = {
     "Asin": [unary(np.arcsin, -1, 1), problem(("f32[2]", [-1, 1]), is_=np.arcsin)],
     "Acos": [unary(np.arccos, -1, 1), problem(("f32[2]", [-1, 1]), is_=np.arccos)],
     "Atan": [unary(np.arctan)],
-    "Sinh": [unary(np.sinh), problem("f32[9] in -0.001..0.001", is_=np.sinh)],
-    "Cosh": [unary(np.cosh)],
+    "Sinh": [unary(np.sinh), problem("f32[9] in -0.001..0.001", is_=np.sinh), problem("f32[99] in -89.4..89.4", is_=np.sinh),
+             problem("f32[20] in 88.7..89.4", is_=np.sinh), problem("f64[20] in -710.4..-709", is_=np.sinh)],
+    "Cosh": [unary(np.cosh), problem("f32[99] in -89.4..89.4", is_=np.cosh), problem("f32[20] in 88.7..89.4", is_=np.cosh),
+             problem("f64[20] in -710.4..-709", is_=np.cosh)],
     "Tanh": [unary(np.tanh)],
-    "Asinh": [unary(np.arcsinh), problem("f32[9] in -0.001..0.001", is_=np.arcsinh)],
-    "Acosh": [unary(np.arccosh, 1, 9), problem("f32[9] in 1..1.001", is_=np.arccosh)],
-    "Atanh": [unary(np.arctanh, -0.9, 0.9), problem("f32[9] in -0.001..0.001", is_=np.arctanh)],
+    "Asinh": [unary(np.arcsinh), problem("f32[9] in -0.001..0.001", is_=np.arcsinh),
+              problem("f32[20] in -3.4e38..3.4e38", is_=np.arcsinh)],
+    "Acosh": [unary(np.arccosh, 1, 9), problem("f32[9] in 1..1.001", is_=np.arccosh),
+              problem("f32[20] in 1e38..3.4e38", is_=np.arccosh), problem("f64[9] in 9e307..1.7e308", is_=np.arccosh),
+              problem(("f32[4]", [0.5, -1, -1e38, inf]), is_=np.arccosh)],
+    "Atanh": [unary(np.arctanh, -0.9, 0.9), problem("f32[9] in -0.001..0.001", is_=np.arctanh),
+              problem("f32[20] in -0.9999999..-0.99999", is_=np.arctanh),
+              problem(("f32[4]", [-1, 1, 2, -2]), is_=np.arctanh)],
     "Erf": [unary(oracles.erf)],
     "Equal": [binary(np.equal, -1, 1, PLAIN, results=["bool"]),
               problem(("f32[2]", [nan, inf]), ("f32[2]", [nan, inf]), is_=np.equal, results=["bool"])],
@@ -137,6 +144,11 @@ ACTIVATIONS = {
 }
 
 
+# At the ends of integer kinds and beyond.
+ODD_NUMBERS = [nan, inf, -inf, 0.9, -0.9, 127.5, -128.9, 255.5, 256, -1.5, 32768, -65536, 2147483520, 2 ** 31, -2 ** 31, 3e9,
+               -3e9, 2 ** 32 - 256, 2 ** 32, 2 ** 53, -2 ** 62, 2 ** 63, -2 ** 63, 1e30, -1e30, 42]
+
+
 def cast(operand, to, is_=lambda x: x, attrs=""):
     return problem(operand, is_=is_, attrs=f"to = {to}{attrs}", results=[to])
 
@@ -144,6 +156,8 @@ def cast(operand, to, is_=lambda x: x, attrs=""):
 MOVES = {
     "Cast": [cast("f32[20] in -300..300", "i8", np.trunc), cast("f64[20] in -9..9", "u4", np.trunc),
              cast(("f32[4]", [3e9, -3e9, inf, nan]), "i32", lambda x: np.array([2 ** 31 - 1, -2 ** 31, 2 ** 31 - 1, 0])),
+             *[cast((f"{float_kind}[{4 * len(ODD_NUMBERS)}]", 4 * ODD_NUMBERS), kind, oracles.saturated(kind))
+               for float_kind in WIDE for kind in ("i8", "u8", "i16", "u16", "i32", "u32", "i64")],
              cast("i32[20] in -999..999", "u8"), cast("i64[9] in -9..9", "i4"), cast("i8[9]", "f16"),
              cast("f32[20] in -9..9", "bf16"), cast("f32[20] in -9..9", "f8e4m3fn"), cast("f64[20]", "f32"),
              cast("f8e5m2[20]", "f32"), cast("f32[20] in -6..6", "f4e2m1"), cast("f4e2m1[9]", "f64"),
@@ -175,6 +189,8 @@ REDUCTIONS = {
                problem("T[2,3,4]", is_=lambda x: x.max(2), attrs="kind = max, axes = [2], keepdims = false", kinds=NUMBERS),
                problem("T[2,3,4]", is_=lambda x: x.min(0), attrs="kind = min, axes = [0], keepdims = false", kinds=NUMBERS),
                problem("T[2,8]", is_=lambda x: x.mean(1), attrs="kind = mean, axes = [1], keepdims = false", kinds=REALS),
+               problem("f32[3,200] in 1e38..3e38", is_=lambda x: x.mean(1), attrs="kind = mean, axes = [1], keepdims = false"),
+               problem("f32[200,3] in 1e38..3e38", is_=lambda x: x.mean(0), attrs="kind = mean, axes = [0], keepdims = false"),
                problem("f32[2,0]", is_=lambda x: np.full(2, -inf), attrs="kind = max, axes = [1], keepdims = false"),
                problem("i8[2,0]", is_=lambda x: np.full(2, 127), attrs="kind = min, axes = [1], keepdims = false")],
     "ArgReduce": [problem("T[3,7] in 0..3", is_=lambda x: x.argmax(1), attrs="axis = 1, keepdims = false",
@@ -195,7 +211,8 @@ REDUCTIONS = {
 
 LINEAR = {
     "MatMul": [problem("T[2,1,3,5]", "T[4,5,2]", is_=np.matmul, kinds=["f32", "f64", "i32", "i64"], tolerance=4),
-               problem("T[3,4] in -1..1", "T[4,2] in -1..1", is_=np.matmul, kinds=["f16", "bf16", "i8", "u8"], tolerance=4)],
+               problem("T[3,4] in -1..1", "T[4,2] in -1..1", is_=np.matmul, kinds=["f16", "bf16", "i8", "u8"], tolerance=4),
+               problem("f32[3,100000] in 0..1", "f32[100000,9] in 0..1", is_=np.matmul, tolerance=0.5)],
     "Conv": [problem("T[2,3,6,5]", "T[4,3,3,2]", "T[4]", kinds=["f32", "f64", "i32"], tolerance=8,
                      is_=lambda x, w, b: oracles.conv(x, w, b, strides=[2, 1], pads=[1, 0, 1, 1]),
                      attrs="strides = [2, 1], pads = [1, 0, 1, 1]"),
@@ -250,6 +267,7 @@ def layer_norm(x, scale, bias, axis=-1, epsilon=1e-5):
     return y * scale + bias, mean, inverse
 
 
+LARGE = ["-1.6e38..1.6e38", "1e38..3e38", "1e30..2e30"]  # their squares, and some sums, leave the range of f32
 NORMS = {
     "Softmax": [problem("T[3,5]", is_=oracles.softmax, kinds=REALS, tolerance=4),
                 problem("f32[3,5] in 90..120", is_=lambda x: oracles.softmax(x, 0), attrs="axis = 0", tolerance=4)],
@@ -258,10 +276,16 @@ NORMS = {
                           is_=lambda x, s, b, m, v: (x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * s[:, None] + b[:, None])],
     "LayerNorm": [problem("T[2,3,4]", "T[4]", "T[4]", is_=layer_norm, kinds=WIDE, results=["T", "T", "T"], tolerance=16),
                   problem("f32[2,3,4]", "f32[3,4]", "f32[3,4]", attrs="axis = 1, epsilon = 0.1",
-                          is_=lambda x, s, b: layer_norm(x, s, b, 1, 0.1), results=["f32"] * 3, tolerance=16)],
+                          is_=lambda x, s, b: layer_norm(x, s, b, 1, 0.1), results=["f32"] * 3, tolerance=16),
+                  *[problem(f"f32[3,50] in {span}", "f32[50]", "f32[50]", is_=layer_norm, results=["f32"] * 3, tolerance=16)
+                    for span in LARGE]],
     "RMSNorm": [problem("T[3,4]", "T[4]", is_=lambda x, s: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * s,
-                        kinds=REALS, tolerance=8)],
+                        kinds=REALS, tolerance=8),
+                *[problem(f"f32[3,50] in {span}", "f32[50]", tolerance=8,
+                          is_=lambda x, s: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * s) for span in LARGE]],
     "InstanceNorm": [problem("f32[2,3,5]", "f32[3]", "f32[3]", tolerance=16,
+                             is_=lambda x, s, b: oracles.normalized(x, 2, 1e-5)[0] * s[:, None] + b[:, None]),
+                     problem("f32[2,3,50] in -1e38..1e38", "f32[3]", "f32[3]", tolerance=16,
                              is_=lambda x, s, b: oracles.normalized(x, 2, 1e-5)[0] * s[:, None] + b[:, None])],
     "GroupNorm": [problem("f32[2,6,3,2]", "f32[6]", "f32[6]", is_=lambda x, s, b: oracles.group_norm(x, s, b, 3),
                           attrs="groups = 3", tolerance=16)],

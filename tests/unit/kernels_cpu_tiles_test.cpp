@@ -94,6 +94,42 @@ TEST(CpuTiles, Products) {
   }
 }
 
+// Errors of rounding add up where all products are positive; they stay those of short sums, whatever the depth.
+template <int W>
+void checkLongSums() {
+  constexpr int64_t kDepth = 20000, kColumns = 3 * W;
+  constexpr double kClose = 3e-7 * kDepth / 4;
+  Rng rng(W);
+  const auto positive = [&](const Shape& shape) {
+    std::vector<double> values(static_cast<size_t>(shape.elements()));
+    for (double& value : values) value = rng.real(0, 1);
+    return f32(shape, values);
+  };
+  const Tensor b = positive({kDepth, kColumns});
+  for (const int64_t m : {1, 3, 20, 70}) {
+    const Tensor a = positive({m, kDepth});
+    Attrs attrs = attrsOf("PackedMatMul");
+    attrs.set("n", kColumns);
+    checkRow<W>(attrs, {a, packMatrix(b, 2 * W)}, gemmRows(), findKernel, {.lanes = W}, kClose);
+    checkRow<W>(attrsOf("MatMul"), {a, b}, gemmRows(), findKernel, {.lanes = W}, kClose);
+  }
+  const int64_t channels = kDepth / 9 / W * W;
+  Attrs conv = attrsOf("BlockedConv");
+  conv.set("strides", std::vector<int64_t>{1, 1});
+  conv.set("pads", std::vector<int64_t>{0, 0, 0, 0});
+  conv.set("dilations", std::vector<int64_t>{1, 1});
+  conv.set("outputs", kColumns);
+  conv.set("lanes", int64_t{W});
+  checkRow<W>(conv, {positive({1, channels / W, 3, 5, W}), packFilter(positive({kColumns, channels, 3, 3}), 2 * W)},
+              convRows(), findKernel, {.lanes = W}, kClose);
+}
+
+TEST(CpuTiles, LongSumsStayExact) {
+  checkLongSums<4>();
+  checkLongSums<8>();
+  checkLongSums<16>();
+}
+
 TEST(CpuTiles, Emptiness) {
   Rng rng(1);
   Attrs attrs = attrsOf("PackedMatMul");

@@ -197,6 +197,15 @@ TEST(GenericReduce, KeepsLongSumsExact) {
   }
 }
 
+TEST(GenericReduce, TakesMeansOfWhatTheSumOfLeavesTheRange) {
+  const Tensor x = reals(Float32, std::vector<double>(7 * 99, 3e38));
+  for (const Shape& shape : {Shape{7 * 99}, Shape{7, 99}, Shape{99, 7}})
+    check(attrsOf("Reduce").set("kind", "mean").set("axes", Ints{0}), {x.retyped(Type(Float32, shape))});
+  std::vector<double> cancel(700, 3e38);
+  std::fill(cancel.begin() + 350, cancel.end(), -3e38);
+  check(attrsOf("Reduce").set("kind", "sum").set("axes", Ints{0}), {reals(Float32, cancel)});
+}
+
 TEST(GenericReduce, LetsNanWinAndKnowsNeutralValues) {
   std::vector<double> values(150, 1);
   values[77] = std::numeric_limits<double>::quiet_NaN();
@@ -220,6 +229,12 @@ TEST(GenericMatMul, PassesBlocksOnBothSides) {
     check(attrsOf("MatMul"), {drawn(kind, {2, 1, 5, 6}), drawn(kind, {3, 6, 2}, 2)});
   }
   check(attrsOf("MatMul"), {drawn(Float32, {3, 0}), drawn(Float32, {0, 4})});
+}
+
+TEST(GenericMatMul, KeepsLongSumsExact) {
+  constexpr int64_t kDepth = 1 << 18;
+  const Tensor row(f32({1, kDepth}, std::vector<double>(kDepth, 0.1F)));
+  check(attrsOf("MatMul"), {row, row.retyped(Type(Float32, {kDepth, 1}))});
 }
 
 TEST(GenericConv, PassesBlocksOfChannelsAndPositions) {

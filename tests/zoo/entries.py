@@ -6,6 +6,8 @@ from typing import Any, Callable
 
 import torch
 
+import results
+
 SEED = 1
 
 
@@ -20,6 +22,7 @@ class Entry:
     axes: dict[str, dict[int, str]] = dataclasses.field(default_factory=dict)
     call: Callable[..., Any] = lambda model, **values: model(*values.values())
     interpreter: bool = False  # whether it is small enough for the interpreter as well
+    limit: float = results.LIMIT  # of the error, as a part of an output's range
     opset: int | None = None   # for the exporter by tracing, where its default lacks an operator
     around_dynamo: Callable[[], Any] = contextlib.nullcontext  # what the newer exporter needs to be changed
     note: str = ""                                             # and how to tell

@@ -1,6 +1,7 @@
 // Resize of all opsets, and Upsample before it.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "import/onnx/op_support.h"
@@ -31,14 +32,23 @@ int64_t wholeExtent(double exact) {
   return static_cast<int64_t>(exact);
 }
 
-void applyScales(OpImport& c, const std::vector<double>& scales, const std::vector<int64_t>& axes, ResizeAttrs& attrs) {
+// The number that was meant by an f32: the shortest decimal one. Exporters write 0.7 and compute with 0.7, not with
+// the f32 nearest to it, and where a multiple of 1 / scale is whole the difference decides on the nearest element.
+double decimal(double scale) {
+  char digits[32];
+  const auto [end, fault] = std::to_chars(digits, digits + sizeof(digits), static_cast<float>(scale));
+  double value = scale;
+  if (fault == std::errc()) std::from_chars(digits, end, value);
+  return value;
+}
+
+void applyScales(Value x, const std::vector<double>& scales, const std::vector<int64_t>& axes, ResizeAttrs& attrs) {
   checkCount("scales", scales, axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
-    attrs.scales[axis] = scales[i];
+    attrs.scales[axis] = decimal(scales[i]);
     // In single precision, as scales are: 0.7 of 10 elements are 7.
-    attrs.sizes[axis] =
-        wholeExtent(static_cast<float>(scales[i]) * static_cast<float>(c.in(0).dim(static_cast<int>(axis))));
+    attrs.sizes[axis] = wholeExtent(static_cast<float>(scales[i]) * static_cast<float>(x.dim(static_cast<int>(axis))));
   }
 }
 
@@ -80,8 +90,7 @@ void applyRegion(OpImport& c, const std::vector<int64_t>& axes, ResizeAttrs& att
   }
 }
 
-ResizeAttrs startOf(const OpImport& c) {
-  const Value x = c.in(0);
+ResizeAttrs startOf(const OpImport& c, Value x) {
   ResizeAttrs attrs{.sizes = x.shape().dims(), .scales = std::vector<double>(static_cast<size_t>(x.rank()), 1.0)};
   attrs.mode = c.word("mode", "nearest");
   if (attrs.mode == "bilinear") attrs.mode = "linear";
@@ -90,7 +99,7 @@ ResizeAttrs startOf(const OpImport& c) {
 
 void resize(OpImport& c) {
   const std::vector<int64_t> axes = resizedAxes(c, c.in(0).rank());
-  ResizeAttrs attrs = startOf(c);
+  ResizeAttrs attrs = startOf(c, c.in(0));
   attrs.coordinates = c.word("coordinate_transformation_mode", "half_pixel");
   attrs.nearestMode = c.word("nearest_mode", "round_prefer_floor");
   attrs.cubicCoeffA = c.real("cubic_coeff_a", -0.75);
@@ -103,19 +112,28 @@ void resize(OpImport& c) {
   const bool scaled = c.has(2) && c.in(2).type().elements() > 0, sized = c.has(3) && c.in(3).type().elements() > 0;
   if (scaled == sized && c.in(0).rank() > 0)
     fail(Code::BadNode, fmt::format("expected either 'scales' or 'sizes', got {}", scaled ? "both" : "none"));
-  if (scaled) applyScales(c, c.constant(2).doubles(), axes, attrs);
+  if (scaled) applyScales(c.in(0), c.constant(2).doubles(), axes, attrs);
   if (sized) applySizes(c, c.constantInts(3), axes, attrs);
   if (attrs.coordinates == "tf_crop_and_resize") applyRegion(c, axes, attrs);
   c.out(c.b.resize(c.in(0), attrs));
 }
 
-// Opset 10's Resize and Upsample: elements lie at their lower corner.
+// Opset 10's Resize and Upsample: elements lie at their lower corner. Of two elements the nearest is the lower one
+// where an axis grows, and the upper one where it shrinks, which takes a step of its own.
 void corner(OpImport& c, const std::vector<double>& scales) {
-  ResizeAttrs attrs = startOf(c);
-  attrs.coordinates = "asymmetric";
-  attrs.nearestMode = "floor";
-  applyScales(c, scales, range(0, c.in(0).rank()), attrs);
-  c.out(c.b.resize(c.in(0), attrs));
+  const auto resized = [&](Value x, const std::string& nearestMode, const std::vector<double>& by) {
+    ResizeAttrs attrs = startOf(c, x);
+    attrs.coordinates = "asymmetric";
+    attrs.nearestMode = nearestMode;
+    applyScales(x, by, range(0, x.rank()), attrs);
+    return c.b.resize(x, attrs);
+  };
+  std::vector<double> shrinking(scales.size(), 1), others = scales;
+  if (c.word("mode", "nearest") == "nearest")
+    for (size_t i = 0; i < scales.size(); ++i)
+      if (scales[i] < 1) std::swap(shrinking[i], others[i]);
+  const bool shrinks = others != scales;
+  c.out(resized(shrinks ? resized(c.in(0), "ceil", shrinking) : c.in(0), "floor", others));
 }
 
 void resize10(OpImport& c) { corner(c, c.constant(1).doubles()); }

@@ -35,19 +35,19 @@ Value reflected(Builder& b, Value place, const GridAxis& axis) {
   return b.where(outside, inside, place);
 }
 
-// From [-1, 1] to places along the axis; those beyond the borders as the padding says.
-Value placeOf(Builder& b, Value x, const GridAxis& axis, bool nearest) {
+// What the padding makes of a place beyond the borders.
+Value padded(Builder& b, Value place, const GridAxis& axis) {
+  if (axis.padding == "zeros") return place;
+  const Value inside = axis.padding == "reflection" ? reflected(b, place, axis) : place;
+  return b.clip(inside, number(b, place, 0), number(b, place, static_cast<double>(axis.extent - 1)));
+}
+
+// From [-1, 1] to places along the axis.
+Value placeOf(Builder& b, Value x, const GridAxis& axis) {
   const auto extent = static_cast<double>(axis.extent);
   const Value shifted = b.add(x, number(b, x, 1));
-  Value place = axis.alignCorners
-                    ? b.mul(b.div(shifted, number(b, x, 2)), number(b, x, extent - 1))
-                    : b.div(b.sub(b.mul(shifted, number(b, x, extent)), number(b, x, 1)), number(b, x, 2));
-  if (nearest) place = b.round(place);
-  if (axis.padding == "reflection") return reflected(b, place, axis);
-  if (axis.padding != "border") return place;
-  const Value outside =
-      b.logicalOr(b.less(place, number(b, place, axis.low())), b.less(number(b, place, axis.high()), place));
-  return b.where(outside, b.clip(place, number(b, place, 0), number(b, place, extent - 1)), place);
+  if (axis.alignCorners) return b.mul(b.div(shifted, number(b, x, 2)), number(b, x, extent - 1));
+  return b.div(b.sub(b.mul(shifted, number(b, x, extent)), number(b, x, 1)), number(b, x, 2));
 }
 
 // Keys' cubic convolution with a = -0.75, at the distances 1 + share, share, 1 - share and 2 - share.
@@ -61,22 +61,22 @@ std::vector<Value> cubicWeights(Builder& b, Value share) {
   return {far(b.add(share, n(1))), near(share), near(b.sub(n(1), share)), far(b.sub(n(2), share))};
 }
 
+// As torch has it: the nearest element, and linear weights, are those of the place that the padding gives; of the four
+// neighbours that cubic weights belong to, the padding moves each by itself.
 std::vector<Tap> gridTaps(Builder& b, Value place, const GridAxis& axis, const std::string& mode, ElemKind weightKind) {
   const bool held = axis.padding != "zeros";
+  if (mode != "cubic") place = padded(b, place, axis);
   if (mode == "nearest")
-    return neighbourTaps(b, place, 0, {held ? Value{} : b.scalar(weightKind, 1)}, axis.extent, held);
+    return neighbourTaps(b, b.round(place), 0, {held ? Value{} : b.scalar(weightKind, 1)}, axis.extent, held);
   const Value floor = b.floor(place), share = b.sub(place, floor);
   std::vector<Value> weights =
       mode == "linear" ? std::vector{b.sub(number(b, share, 1), share), share} : cubicWeights(b, share);
   for (Value& w : weights) w = b.casted(w, weightKind);
-  const int64_t shift = mode == "cubic" ? -1 : 0;
-  if (axis.padding != "reflection" || mode != "cubic")
-    return neighbourTaps(b, floor, shift, weights, axis.extent, held);
-  // Neighbours of a place inside may lie beyond the border and are reflected once more.
+  if (mode == "linear") return neighbourTaps(b, floor, 0, weights, axis.extent, held);
   std::vector<Tap> taps;
   for (size_t t = 0; t < weights.size(); ++t) {
-    const Value neighbour = b.add(floor, number(b, floor, static_cast<double>(shift) + static_cast<double>(t)));
-    taps.push_back(neighbourTaps(b, reflected(b, neighbour, axis), 0, {weights[t]}, axis.extent, true).front());
+    const Value neighbour = b.add(floor, number(b, floor, static_cast<double>(t) - 1));
+    taps.push_back(neighbourTaps(b, padded(b, neighbour, axis), 0, {weights[t]}, axis.extent, held).front());
   }
   return taps;
 }
@@ -125,7 +125,7 @@ void gridSample(OpImport& c) {
     // The grid names the last axis first.
     const Value along = b.reshaped(sliced(b, flat, 2, spatial - 1 - i, 1), {x.dim(0), points});
     const GridAxis axis{x.dim(i + 2), c.integer("align_corners", 0) != 0, padding};
-    axes.push_back(gridTaps(b, placeOf(b, along, axis, mode == "nearest"), axis, mode, kind));
+    axes.push_back(gridTaps(b, placeOf(b, along, axis), axis, mode, kind));
     extents.push_back(axis.extent);
   }
   const Value rows = rowsOf(b, b.casted(x, kind));

@@ -406,11 +406,11 @@ private:
 
   // ---------------------------------------------------------------- reductions
 
-  // Sums of integers wrap in 64 bits, so that a mean sees them whole.
+  // Sums and products are taken in 64 bits: a mean sees what would wrap or overflow, and long rows lose nothing.
   LaneDomain sumDomain(const Member& member) const {
     LaneDomain domain = domainOfKind(typeOf(member.result).kind());
     const std::string& kind = member.instr->attrs.word("kind");
-    if (!domain.real() && kind != "max" && kind != "min") domain.type = LaneDomain::Type::I64;
+    if (kind != "max" && kind != "min") domain.type = domain.real() ? LaneDomain::Type::F64 : LaneDomain::Type::I64;
     return domain;
   }
 

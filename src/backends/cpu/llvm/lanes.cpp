@@ -4,6 +4,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace aglow::codegen {
 
@@ -109,8 +110,32 @@ llvm::Value* LaneBuilder::mask(LaneValue value, LaneDomain domain) {
 
 // Towards zero; what does not fit saturates and NaN is 0.
 llvm::Value* LaneBuilder::realToInteger(llvm::Value* value, llvm::Type* scalar, bool isSigned) {
+  if (width_ > 1 && llvm::Triple(target_.triple()).isX86()) return heldToInteger(value, scalar, isSigned);
   const auto id = isSigned ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   return b.CreateIntrinsic(id, {lanes(scalar), value->getType()}, {value});
+}
+
+// The same for x86, where LLVM takes such conversions apart into single lanes: the value is first held between the ends
+// of the range, as far as the float kind can tell them.
+llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, llvm::Type* scalar, bool isSigned) {
+  const auto bits = static_cast<int>(scalar->getIntegerBitWidth());
+  llvm::Type *real = value->getType(), *integer = lanes(scalar);
+  const double limit = std::ldexp(1.0, isSigned ? bits - 1 : bits), lowest = isSigned ? -limit : 0;
+  const double highest = real->getScalarType()->isFloatTy()
+                             ? static_cast<double>(std::nextafterf(static_cast<float>(limit), 0))
+                             : std::nextafter(limit, 0.0);
+  const auto number = [&](double x) { return llvm::ConstantFP::get(real, x); };
+  llvm::Value* held = b.CreateSelect(b.CreateFCmpOGT(value, number(lowest)), value, number(lowest));
+  held = b.CreateSelect(b.CreateFCmpOLT(held, number(highest)), held, number(highest));
+  llvm::Value* result = isSigned ? b.CreateFPToSI(held, integer) : b.CreateFPToUI(held, integer);
+  // The lowest value is a number of both kinds, the highest may not be.
+  if (std::trunc(highest) != limit - 1) {
+    llvm::Constant* most =
+        llvm::ConstantInt::get(integer, isSigned ? ~uint64_t{0} >> (65 - bits) : ~uint64_t{0} >> (64 - bits));
+    result = b.CreateSelect(b.CreateFCmpOGE(value, number(limit)), most, result);
+  }
+  if (!isSigned) return result;
+  return b.CreateSelect(b.CreateFCmpORD(value, value), result, llvm::Constant::getNullValue(integer));
 }
 
 llvm::Value* LaneBuilder::convert(llvm::Value* value, LaneDomain from, LaneDomain to) {

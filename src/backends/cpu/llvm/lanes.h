@@ -71,6 +71,7 @@ private:
   llvm::Type* lanes(llvm::Type* scalar) const;
   llvm::Value* extremum(llvm::Value* x, llvm::Value* y, LaneDomain domain, bool least);
   llvm::Value* realToInteger(llvm::Value* value, llvm::Type* scalar, bool isSigned);
+  llvm::Value* heldToInteger(llvm::Value* value, llvm::Type* scalar, bool isSigned);
   llvm::Value* convert(llvm::Value* value, LaneDomain from, LaneDomain to);
   llvm::Value* narrowReal(ElemKind kind, llvm::Value* value, LaneDomain domain, Narrowing narrowing);
   // A function of the library, by its name without the domain and width.

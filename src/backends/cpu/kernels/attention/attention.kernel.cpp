@@ -55,13 +55,13 @@ AGLOW_INLINE int32_t packAttention(const AttentionDesc& d, void* const* p, int64
 
 // ---------------------------------------------------------------- queries
 
-// sums += a [R, depth] * b [depth, 2 W].
+// a [R, depth] * b [depth, 2 W].
 template <int W, int R>
 AGLOW_INLINE void multiplyPanel(const float* a, int64_t step, const float* b, int64_t depth,
                                 Lanes<float, W> (&sums)[R][2]) {
   using V = Lanes<float, W>;
   V parts[R][2];
-  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) parts[r][c] = sums[r][c];
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) parts[r][c] = V{};
   AGLOW_ROLLED for (int64_t k = 0; k < depth; ++k, b += 2 * W) {
     const V low = loadLanes<V>(b), high = loadLanes<V>(b + W);
     AGLOW_UNROLL for (int r = 0; r < R; ++r) {
@@ -189,15 +189,15 @@ struct Queries {
     AGLOW_ROLLED for (int64_t column = 0; column < d.valueWidth; column += 2 * W) {
       V sums[R][2];
       const int64_t low = smaller(W, d.valueWidth - column), high = larger(0, smaller(W, d.valueWidth - column - W));
-      AGLOW_ROLLED for (int64_t r = 0; r < R; ++r) {
-        const float* row = yRow(r) + column;
-        sums[r][0] = fresh ? V{} : loadSome<W>(row, low) * factors[r];
-        sums[r][1] = fresh ? V{} : loadSome<W>(row + W, high) * factors[r];
-      }
       multiplyPanel<W, R>(scores[0], kStep, v + column * d.keys, count, sums);
       AGLOW_ROLLED for (int64_t r = 0; r < R; ++r) {
-        storeSome<W>(yRow(r) + column, sums[r][0], low);
-        storeSome<W>(yRow(r) + column + W, sums[r][1], high);
+        float* row = yRow(r) + column;
+        if (!fresh) {
+          sums[r][0] = loadSome<W>(row, low) * factors[r] + sums[r][0];
+          sums[r][1] = loadSome<W>(row + W, high) * factors[r] + sums[r][1];
+        }
+        storeSome<W>(row, sums[r][0], low);
+        storeSome<W>(row + W, sums[r][1], high);
       }
     }
   }
@@ -229,7 +229,6 @@ struct Queries {
       const int64_t count = smaller(kAttentionKeys, end - key);
       AGLOW_ROLLED for (int64_t i = 0; i < count; i += kPanel) {
         V sums[R][2];
-        AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) sums[r][c] = V{};
         multiplyPanel<W, R>(q, d.q.row, packed + (key + i) * d.width, d.width, sums);
         AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c)
             storeLanes(scores[r] + i + c * W, sums[r][c]);

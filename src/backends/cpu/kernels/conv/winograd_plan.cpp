@@ -80,13 +80,14 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
     planTiles(d.products, machine);
     d.products.tileGroups = d.products.panelGroups = 1;
     d.products.passBlocks = d.blocks;
+    d.products.unitPartials = 0;
     plan.steps = {{.kernel = fmt::format("winograd{}_r{}_w{}", tile, rows, lanes),
                    .descriptor = descriptorBytes(d),
                    .units = d.units,
                    .functions = epilogue}};
     plan.scratchBytes = d.units * d.unitElements * kBytes;
   } else {
-    int64_t elements = layOut(d, d.tiles, positions, lanes);
+    const int64_t elements = layOut(d, d.tiles, positions, lanes);
     TileDesc products = productsOf(d, s, positions, machine);
     products.x = {.operand = kScratch, .offset = d.vOffset};
     products.partial = {.operand = kScratch, .offset = elements};
@@ -95,7 +96,6 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
     products.yImage = d.mPosition;
     products.yVector = d.run * lanes;
     const KernelStep multiply = planTiles(products, machine);
-    elements += partialElements(products);
     d.tileGroups = std::clamp<int64_t>(ceilDiv(kUnits, std::min(d.blocks, d.vectors)), 1, d.tiles);
     const std::vector<std::byte> bytes = descriptorBytes(d);
     plan.steps = {{.kernel = fmt::format("winograd{}_input_w{}", tile, lanes),
@@ -106,7 +106,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
                    .descriptor = bytes,
                    .units = d.vectors * d.tileGroups,
                    .functions = epilogue}};
-    plan.scratchBytes = elements * kBytes;
+    plan.scratchBytes = elements * kBytes + partialBytes(products);
   }
   const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
   std::copy_n(dims, 4, plan.epilogueDims);

@@ -56,8 +56,12 @@ Decision fewRows(const Problem& problem, const Machine& machine) {
 KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
   const Sizes s = packedSizes(problem);
   const int64_t lanes = machine.lanes;
-  const MatVecDesc desc{
-      .depth = s.k, .columns = s.n, .vectors = ceilDiv(s.n, lanes), .panels = ceilDiv(s.n, 2 * lanes), .rows = s.m};
+  const MatVecDesc desc{.depth = s.k,
+                        .columns = s.n,
+                        .vectors = ceilDiv(s.n, lanes),
+                        .panels = ceilDiv(s.n, 2 * lanes),
+                        .rows = s.m,
+                        .span = spanDepth(s.k)};
   KernelPlan plan;
   plan.steps = {{.kernel = fmt::format("matvec_m{}_w{}", s.m, lanes),
                  .descriptor = descriptorBytes(desc),
@@ -93,7 +97,7 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   KernelPlan plan;
   desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
   plan.steps.push_back(planTiles(desc, machine));
-  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
+  plan.scratchBytes = desc.partial.offset * kBytes + partialBytes(desc);
   sayResult(plan, s);
   return plan;
 }
@@ -170,7 +174,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
     desc.wImage[to] = axes[i].b * matrix;
   }
   plan.steps.push_back(planTiles(desc, machine));
-  plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
+  plan.scratchBytes = packed * kBytes + partialBytes(desc);
   sayResult(plan, s);
   return plan;
 }

@@ -8,6 +8,7 @@ namespace aglow::cpu {
 template <int W, int M>
 AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
   using V = Lanes<float, W>;
+  using Wide = Lanes<double, W>;
   constexpr int S = matVecPanels(M), C = 2;
   constexpr int64_t kAhead = 1024;  // floats: far enough for memory, near enough to stay in the first-level cache
   const float* a = static_cast<const float*>(p[1]);
@@ -15,22 +16,36 @@ AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, 
   for (int64_t unit = begin; unit < end; ++unit) {
     const float* panel[S];
     AGLOW_UNROLL for (int s = 0; s < S; ++s) panel[s] = b + smaller(unit * S + s, d.panels - 1) * d.depth * C * W;
-    V sums[M][S][C];
-    AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s)
-        AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[m][s][c] = V{};
-    AGLOW_ROLLED for (int64_t k = 0; k < d.depth; ++k) {
-      V values[M];
-      AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = splat<float, W>(a[m * d.depth + k]);
-      AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-        const float* w = panel[s] + (k * C + c) * W;
-        if (c * W % kLine == 0) __builtin_prefetch(w + kAhead);
-        const V weights = loadLanes<V>(w);
-        AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m][s][c] = values[m] * weights + sums[m][s][c];
+    V results[M * S * C];
+    Wide totals[M * S * C];
+    // Sums of f32 stay short: what a span gives is added to totals in f64.
+    AGLOW_ROLLED for (int64_t from = 0; from == 0 || from < d.depth; from += d.span) {
+      const int64_t to = smaller(from + d.span, d.depth);
+      V sums[M][S][C];
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s)
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[m][s][c] = V{};
+      AGLOW_ROLLED for (int64_t k = from; k < to; ++k) {
+        V values[M];
+        AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = splat<float, W>(a[m * d.depth + k]);
+        AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+          const float* w = panel[s] + (k * C + c) * W;
+          if (c * W % kLine == 0) __builtin_prefetch(w + kAhead);
+          const V weights = loadLanes<V>(w);
+          AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m][s][c] = values[m] * weights + sums[m][s][c];
+        }
+      }
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s)
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+        const int at = (m * S + s) * C + c;
+        if (d.span >= d.depth) {
+          results[at] = sums[m][s][c];
+          continue;
+        }
+        const Wide more = convertLanes<Wide>(sums[m][s][c]);
+        totals[at] = from == 0 ? more : totals[at] + more;
+        if (to == d.depth) results[at] = convertLanes<V>(totals[at]);
       }
     }
-    V results[M * S * C];
-    AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s)
-        AGLOW_UNROLL for (int c = 0; c < C; ++c) results[(m * S + s) * C + c] = sums[m][s][c];
     AGLOW_ROLLED for (int i = 0; i < M * S * C; ++i) {
       const int64_t vector = unit * S * C + i % (S * C);
       if (vector < d.vectors)

@@ -9,6 +9,7 @@ namespace aglow::cpu {
 struct MatVecDesc {
   int64_t depth, columns, vectors, panels;
   int64_t rows;
+  int64_t span;  // so much of the depth is summed up in f32
 };
 
 // Panels that are read side by side, so that several streams come from memory at once.

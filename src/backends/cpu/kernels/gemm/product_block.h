@@ -4,22 +4,35 @@
 #pragma once
 
 #include "backends/cpu/kernels/gemm/general_desc.h"
+#include "backends/cpu/kernels/math/lanes.h"
 #include "backends/cpu/kernels/vectors.h"
 
 namespace aglow::cpu {
 
+// What sums are held in between panels: long sums of f32 would lose digits.
+template <class C>
+struct HeldIn {
+  using Type = C;
+};
+template <>
+struct HeldIn<float> {
+  using Type = double;
+};
+template <class C>
+using Held = typename HeldIn<C>::Type;
+
 template <class C>
 struct alignas(64) ProductBlock {
-  C held[kProductRows][kProductCols];
+  Held<C> held[kProductRows][kProductCols];
   C panel[kProductDepth][kProductCols];
 };
 
-// R rows by N vectors stay in registers over the panel's depth. Each panel's sums start from zero, which keeps long
-// sums exact.
+// R rows by N vectors stay in registers over the panel's depth, and join what is held after it.
 template <class C, int L, int R, int N, class Left>
 [[gnu::always_inline]] inline void multiplyTile(ProductBlock<C>& block, int64_t row, int64_t col, int64_t first,
                                                 int64_t depth, Left left) {
   using V = Lanes<C, L>;
+  using Total = Lanes<Held<C>, L>;
   V held[R][N];
   for (int r = 0; r < R; ++r)
     for (int n = 0; n < N; ++n) held[r][n] = V{};
@@ -33,8 +46,8 @@ template <class C, int L, int R, int N, class Left>
   }
   for (int r = 0; r < R; ++r)
     for (int n = 0; n < N; ++n) {
-      C* to = &block.held[row + r][col + n * L];
-      storeLanes(to, loadLanes<V>(to) + held[r][n]);
+      Held<C>* to = &block.held[row + r][col + n * L];
+      storeLanes(to, loadLanes<Total>(to) + convertLanes<Total>(held[r][n]));
     }
 }
 
@@ -67,7 +80,7 @@ template <class C, int L, class Left, class Pack>
 template <class C, int L, class Start>
 [[gnu::always_inline]] inline void startBlock(ProductBlock<C>& block, int64_t rows, int64_t cols, Start start) {
   for (int64_t r = 0; r < rows; ++r) {
-    const Lanes<C, L> value = splat<C, L>(start(r));
+    const Lanes<Held<C>, L> value = splat<Held<C>, L>(start(r));
     for (int64_t c = 0; c < cols; c += L) storeLanes(&block.held[r][c], value);
   }
 }

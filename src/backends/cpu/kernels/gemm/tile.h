@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/gemm/tile_desc.h"
 #include "backends/cpu/kernels/loops.h"
+#include "backends/cpu/kernels/math/lanes.h"
 #include "backends/cpu/kernels/vectors.h"
 
 namespace aglow::cpu {
@@ -37,7 +38,7 @@ AGLOW_INLINE Taps tapsInside(int64_t first, int64_t dilation, int64_t taps, int6
 struct TilePart {
   const float* x;         // of the image and group
   const float* w;         // of the image and panel
-  float* partial;         // R x C vectors
+  double* partial;        // totals of R x C vectors
   int64_t row, column;    // of the first result
   int64_t block, blocks;  // of the pass
   bool first, last;       // pass
@@ -45,23 +46,17 @@ struct TilePart {
   bool prefetches;
 };
 
-// Calls out(r, c, sum) for all of the tile's results once the last pass is done.
-template <int W, int R, int C, class Out>
-AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) {
+// The blocks of channels from `begin` to `end`, multiplied and summed up from zero.
+template <int W, int R, int C>
+AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_t begin, int64_t end,
+                                 Lanes<float, W> (&sums)[R][C]) {
   using V = Lanes<float, W>;
-  V sums[R][C];
-  if (part.first) {
-    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
-  } else {
-    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] =
-        loadLanes<V>(part.partial + (r * C + c) * W);
-  }
-
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
   const int64_t top = part.row * d.sy - d.py;
   const int64_t start = part.column * d.sx - d.px;
   const Taps rows = tapsInside(top, d.dy, d.kh, d.height);
   const int64_t step = d.sx * d.xColumn;
-  AGLOW_ROLLED for (int64_t b = part.block; b < part.block + part.blocks; ++b) {
+  AGLOW_ROLLED for (int64_t b = begin; b < end; ++b) {
     const int64_t count = smaller(d.block, d.channels - b * d.block);
     AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
       AGLOW_ROLLED for (int64_t kx = 0; kx < d.kw; ++kx) {
@@ -93,12 +88,34 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
       }
     }
   }
+}
 
-  if (!part.last) {
-    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c)
-        storeLanes(part.partial + (r * C + c) * W, sums[r][c]);
-    return;
+// Calls out(r, c, sum) for all of the tile's results once the last pass is done. Sums of f32 stay short: what a span of
+// blocks gives is added to totals in f64.
+template <int W, int R, int C, class Out>
+AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) {
+  using V = Lanes<float, W>;
+  using Wide = Lanes<double, W>;
+  V sums[R][C];
+  Wide local[R][C];
+  double* totals = d.unitPartials == 0 ? reinterpret_cast<double*>(local) : part.partial;
+  const int64_t end = part.block + part.blocks;
+  const bool single = part.first && part.last && part.blocks <= d.spanBlocks;
+  AGLOW_ROLLED for (int64_t b = part.block; b == part.block || b < end; b += d.spanBlocks) {
+    multiplyBlocks<W, R, C>(d, part, b, smaller(b + d.spanBlocks, end), sums);
+    if (single) break;
+    const bool first = part.first && b == part.block, last = part.last && b + d.spanBlocks >= end;
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+      double* at = totals + (r * C + c) * W;
+      Wide total = convertLanes<Wide>(sums[r][c]);
+      if (!first) total += loadLanes<Wide>(at);
+      if (last)
+        sums[r][c] = convertLanes<V>(total);
+      else
+        storeLanes(at, total);
+    }
   }
+  if (!part.last) return;
   // Mostly through memory, so that what is fused with a result appears once in the code and not R times.
   if (d.direct) {
     AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) out(r, c, sums[r][c]);
@@ -111,7 +128,7 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
 
 // Calls out(value, image, vector, row, column) for every vector of the results of the units begin to end.
 template <int W, int R, class Out>
-AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, float* partial, int64_t begin,
+AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, double* partial, int64_t begin,
                                int64_t end, Out out) {
   const int64_t allTiles = d.outHeight * d.tiles;
   const int64_t blocks = roundedUp(d.channels, d.block);
@@ -134,7 +151,7 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
         const int64_t column = inRow * R - larger(inRow - d.tall, 0);
         const TilePart part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
                             .w = wImage + panel * d.wPanel,
-                            .partial = d.unitPartials == 0 ? partial : partial + unit * d.unitPartials + i * R * 2 * W,
+                            .partial = d.unitPartials == 0 ? nullptr : partial + unit * d.unitPartials + i * R * 2 * W,
                             .row = row,
                             .column = column,
                             .block = block,

@@ -76,6 +76,7 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
 
   const int64_t passes = passesOf(d, panelBytes, machine);
   d.passBlocks = std::max<int64_t>(ceilDiv(blocksOf(d), passes), 1);
+  d.spanBlocks = std::max<int64_t>(ceilDiv(spanDepth(d.channels * d.kh * d.kw), d.block * d.kh * d.kw), 1);
 
   // What a group of tiles reads stays in the second-level cache for all its panels.
   const int64_t inputBytes = d.panels / d.panelsPerGroup * d.channels * d.height * d.width * kBytes;
@@ -100,7 +101,12 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
           .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
 }
 
-int64_t partialElements(const TileDesc& d) { return unitsOf(d) * d.unitPartials; }
+int64_t partialBytes(const TileDesc& d) { return unitsOf(d) * d.unitPartials * static_cast<int64_t>(sizeof(double)); }
+
+int64_t spanDepth(int64_t depth) {
+  constexpr int64_t kLongest = 1024;
+  return std::max<int64_t>(ceilDiv(depth, std::max<int64_t>(ceilDiv(depth, kLongest), 1)), 1);
+}
 
 double tileFlops(const TileDesc& d, const Machine& machine) {
   return 2. * static_cast<double>(imagesOf(d)) * static_cast<double>(d.outHeight * d.outWidth) *

@@ -16,6 +16,9 @@ template <class V>
   return ((value < held) | (value != value)) ? value : held;
 }
 
+// A short sum may leave the range of f32 although the whole one does not; it is then taken in f64.
+[[gnu::always_inline]] inline bool leftRange(int64_t how, double value) { return how == kSum && value - value != 0; }
+
 // `count` neighbours combined with `held`.
 template <int W>
 [[gnu::always_inline]] inline double reducedRun(int64_t how, const float* x, int64_t count, double held, float start) {
@@ -26,7 +29,7 @@ template <int W>
   while (i + W <= count) {
     V part[kParts];
     for (V& lanes : part) lanes = splat<float, W>(start);
-    const int64_t end = how == kSum ? least(count, i + kStep * kShortSum) : count;
+    const int64_t begin = i, end = how == kSum ? least(count, i + kStep * kShortSum) : count;
     for (; i + kStep <= end; i += kStep)
       for (int j = 0; j < kParts; ++j) part[j] = combinedLanes(how, part[j], loadLanes<V>(x + i + j * W));
     for (; i + W <= end; i += W) part[0] = combinedLanes(how, part[0], loadLanes<V>(x + i));
@@ -35,6 +38,10 @@ template <int W>
     for (int j = 0; j < W; ++j) lane[j] = static_cast<double>(all[j]);
     for (int half = W / 2; half > 0; half /= 2)
       for (int j = 0; j < half; ++j) lane[j] = combined(how, lane[j], lane[j + half]);
+    if (leftRange(how, lane[0])) {
+      lane[0] = 0;
+      for (int64_t j = begin; j < i; ++j) lane[0] += static_cast<double>(x[j]);
+    }
     held = combined(how, held, lane[0]);
   }
   for (; i < count; ++i) held = combined(how, held, static_cast<double>(x[i]));
@@ -50,7 +57,7 @@ template <int W>
   const int64_t vectors = count / W;
   Walk<1> place(d->reduced, 0);
   for (int64_t n = 0; n < d->places;) {
-    const int64_t end = d->how == kSum ? least(d->places, n + kShortSum) : d->places;
+    const int64_t begin = n, end = d->how == kSum ? least(d->places, n + kShortSum) : d->places;
     V part[kVectors];
     for (V& lanes : part) lanes = splat<float, W>(start);
     float rest[W];
@@ -67,10 +74,15 @@ template <int W>
         rest[i] = combinedLanes(d->how, rest[i], value);
       }
     }
-    for (int64_t i = 0; i < vectors * W; ++i)
-      held[i] = combined(d->how, held[i], static_cast<double>(part[i / W][i % W]));
-    for (int64_t i = vectors * W; i < count; ++i)
-      held[i] = combined(d->how, held[i], static_cast<double>(rest[i - vectors * W]));
+    for (int64_t i = 0; i < count; ++i) {
+      double value = static_cast<double>(i < vectors * W ? part[i / W][i % W] : rest[i - vectors * W]);
+      if (leftRange(d->how, value)) {
+        value = 0;
+        Walk<1> again(d->reduced, begin);
+        for (int64_t m = begin; m < end; ++m, again.next()) value += static_cast<double>(x[again.offset[0] + i]);
+      }
+      held[i] = combined(d->how, held[i], value);
+    }
   }
 }
 
