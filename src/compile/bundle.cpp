@@ -64,7 +64,7 @@ Result<std::string> writeBundle(std::vector<BundleSource> sources, const BundleO
   std::vector<CodeFile> files;
   for (const CodeKind& kind : kinds)
     if (std::find(files.begin(), files.end(), kind.file) == files.end()) files.push_back(kind.file);
-  const std::vector<std::string> contents = codegen::generateBundle(bundle, target, files);
+  AGLOW_TRY(const std::vector<std::string> contents, codegen::generateBundle(bundle, target, files));
 
   // All of it is made before the first file is written.
   std::string printed;

@@ -249,8 +249,8 @@ def test_macros_of_the_header_are_defined_once(program, tmp_path):
     """Whatever the inputs are called: like the macros of another input, or like one of the header's own."""
     header = (Bundle(program, tmp_path, "mlp", NATIVE).folder / "out" / "mlp.h").read_text()
     own = [name.lower() for name in re.findall(r"^#define MLP_(\w+)", header, re.M)]
-    names = ["mask", "mask_offset", "MASK", "mask_2", "y_bytes", "x_elements_2", *own, *(f"{name}_bytes" for name in own[:5])]
-    assert len(set(names)) == len(names) and "status" in names and "x_offset" in names
+    names = list(dict.fromkeys(["mask", "mask_offset", "MASK", "mask_2", "x_elements_2", *own, *(f"{name}_bytes" for name in own)]))
+    assert {"status", "x_offset", "x_bytes_bytes"} < set(names)
     values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in [*names, "out"]]
     node = onnx.helper.make_node("Sum", names, ["out"])
     graph = onnx.helper.make_graph([node], "g", values[:-1], values[-1:])
