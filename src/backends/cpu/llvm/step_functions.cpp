@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/bundle/c_names.h"
-#include "inst/cost.h"
 #include "backends/cpu/kernels/table.h"
+#include "inst/cost.h"
 
 namespace aglow::codegen {
 
