@@ -23,7 +23,7 @@ public:
 };
 
 Error cannotGenerate(const std::string& message) {
-  return {.code = Code::CannotGenerate, .message = "LLVM: " + message};
+  return {.code = Code::UnsupportedFeature, .message = "LLVM: " + message};
 }
 
 // Others in this process may use the same LLVM; then its own words stand, and its own end of the process follows.
