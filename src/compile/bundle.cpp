@@ -58,7 +58,7 @@ Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources,
   std::vector<CodeFile> forms;
   for (const CodeKind& kind : kinds)
     if (std::find(forms.begin(), forms.end(), kind.file) == forms.end()) forms.push_back(kind.file);
-  const std::vector<std::string> contents = codegen::generateBundle(bundle, target, forms);
+  AGLOW_TRY(const std::vector<std::string> contents, codegen::generateBundle(bundle, target, forms));
 
   std::string printed;
   const std::string base = options.folder + "/" + options.name;

@@ -52,6 +52,8 @@ private:
 
   Status emit(const Node& node) {
     if (node.op() == Op::Save) {
+      // What a placeholder holds is where it belongs.
+      if (node.input(0) == node.input(1)) return {};
       program_.instrs.push_back({.kind = Instr::Kind::Copy,
                                  .operands = {{region(node.input(1)), Access::Out}, {region(node.input(0))}},
                                  .predicate = region(node.predicate()),

@@ -1,5 +1,6 @@
 """Bundles for this machine: right at every level and vector width, without a heap, with a header for C and C++."""
 import filecmp
+import re
 import shutil
 
 import numpy as np
@@ -242,3 +243,21 @@ def test_names_become_identifiers(program, tmp_path):
     check(program, "compile", tmp_path / "2-while.onnx", "-o", tmp_path, "--emit", "obj", "--dim", "batch=2", "--name",
           "net", "--prefix", "acme_")
     assert (tmp_path / "acme_net.o").exists()
+
+
+def test_macros_of_the_header_are_defined_once(program, tmp_path):
+    """Whatever the inputs are called: like the macros of another input, or like one of the header's own."""
+    header = (Bundle(program, tmp_path, "mlp", NATIVE).folder / "out" / "mlp.h").read_text()
+    own = [name.lower() for name in re.findall(r"^#define MLP_(\w+)", header, re.M)]
+    names = list(dict.fromkeys(["mask", "mask_offset", "MASK", "mask_2", "x_elements_2", *own, *(f"{name}_bytes" for name in own)]))
+    assert {"status", "x_offset", "x_bytes_bytes"} < set(names)
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in [*names, "out"]]
+    node = onnx.helper.make_node("Sum", names, ["out"])
+    graph = onnx.helper.make_graph([node], "g", values[:-1], values[-1:])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "odd.onnx")
+    check(program, "compile", tmp_path / "odd.onnx", "-o", tmp_path, "--emit", "bundle")
+    macros = re.findall(r"^#define (\w+)", (tmp_path / "odd.h").read_text(), re.M)
+    assert sorted(set(macros)) == sorted(macros)
+    (tmp_path / "user.c").write_text('#include "odd.h"\nint offset = ODD_MASK_OFFSET, status = ODD_STATUS(17);\n')
+    for compiler in (["cc", "-std=c99"], ["c++", "-std=c++20", "-x", "c++"]):
+        check(*compiler, *STRICT, "-c", tmp_path / "user.c", "-o", tmp_path / "user.o")

@@ -30,9 +30,16 @@ TEST(CodegenNames, LongOnesStayApart) {
 
 TEST(CodegenNames, AreNumberedWhereTaken) {
   std::set<std::string> taken;
-  EXPECT_EQ(uniqueName("x", taken), "x");
-  EXPECT_EQ(uniqueName("x", taken), "x_2");
-  EXPECT_EQ(uniqueName("x", taken), "x_3");
+  for (const char* name : {"x", "x_2", "x_3"}) EXPECT_EQ(uniqueName("x", taken, kTensorMacros), name);
+}
+
+TEST(CodegenNames, StayClearOfTheMacrosOfOthers) {
+  std::set<std::string> taken = {"STATUS"};
+  EXPECT_EQ(uniqueName("MASK", taken, kTensorMacros), "MASK");
+  EXPECT_EQ(uniqueName("MASK_OFFSET", taken, kTensorMacros), "MASK_OFFSET_2");
+  EXPECT_EQ(uniqueName("X_BYTES", taken, kTensorMacros), "X_BYTES");
+  EXPECT_EQ(uniqueName("X", taken, kTensorMacros), "X_2");
+  EXPECT_EQ(uniqueName("STATUS", taken, kTensorMacros), "STATUS_2");
 }
 
 TEST(CodegenNames, CannotEndAComment) {

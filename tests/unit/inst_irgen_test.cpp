@@ -84,6 +84,20 @@ TEST(Irgen, CopiesWhatAViewSeesOfAPlaceholderThatIsWritten) {
                                            "Neg t v.1", "dealloc v.1", "copy y t", "dealloc t"));
 }
 
+TEST(Irgen, LeavesAPlaceholderAloneThatIsSavedOntoItself) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  Placeholder* state = module.addPlaceholder("state", kRow);
+  b.save(state->result(), state);
+  b.output("y", b.named("s").neg(state->result()));
+  b.when(b.input("p", Type(ElemKind::Bool, Shape{}))).save(state->result(), state);
+  const auto program = generate(b.function());
+  ASSERT_TRUE(program.ok());
+  EXPECT_THAT(names(*program), ElementsAre("alloc s", "Neg s state", "copy y s", "dealloc s"));
+  EXPECT_EQ((*program)[0].as<PlaceholderInit>()->access, Access::InOut);
+  EXPECT_TRUE(verify(*program).ok());
+}
+
 TEST(Irgen, SharesOneSpaceOfNames) {
   Module module;
   Builder b(*module.addFunction("main"));

@@ -94,8 +94,12 @@ inline NativeRun runPlan(const NativeKernels& kernels, const KernelPlan& plan, c
   p.push_back(scratch.data());
   for (const KernelStep& step : plan.steps) {
     const NativeKernel& kernel = kernels.at(step.kernel);
+    std::vector<void*> given;
+    for (const KernelAddress& address : step.addresses)
+      given.push_back(static_cast<std::byte*>(p[static_cast<size_t>(address.operand)]) + address.offset);
+    if (given.empty()) given = p;
     for (int64_t end = step.units; end > 0; end -= piece)
-      run.status |= kernel(step, problem, p.data(), std::max<int64_t>(end - piece, 0), end);
+      run.status |= kernel(step, problem, given.data(), std::max<int64_t>(end - piece, 0), end);
     if (run.status != kDone) return run;
   }
   return run;

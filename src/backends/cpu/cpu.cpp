@@ -24,6 +24,8 @@ namespace {
 using codegen::MemoryMap;
 
 constexpr const char* kEntry = "model";
+constexpr const char* kWriteFiles =
+    "write it to files with `aglow compile --emit bundle`, for a machine that can run it";
 
 class CpuExecutable : public Executable {
 public:
@@ -81,14 +83,13 @@ protected:
       }
     }
     runTime_.observeContext = observer;
-    runTime_.observe =
-        observer == nullptr ? [](void*, int32_t, int32_t) {} : [](void* told, int32_t instr, int32_t after) {
-          auto* to = static_cast<RunObserver*>(told);
-          if (after == 0)
-            to->begin(static_cast<size_t>(instr), 0);
-          else
-            to->end(static_cast<size_t>(instr), 0);
-        };
+    runTime_.observe = observer == nullptr ? nullptr : +[](void* told, int32_t instr, int32_t after) {
+      auto* to = static_cast<RunObserver*>(told);
+      if (after == 0)
+        to->begin(static_cast<size_t>(instr), 0);
+      else
+        to->end(static_cast<size_t>(instr), 0);
+    };
     const int32_t status = code_.entry()(bases_.data(), &runTime_);
     if (status == 0) return {};
     const Instr& instr = program_.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
@@ -150,7 +151,13 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
     return Error{.code = Code::Usage,
                  .message = fmt::format("code for {} cannot run on this machine", target_.triple()),
                  .where = {},
-                 .hint = "write it to files with `aglow compile --emit bundle`"};
+                 .hint = kWriteFiles};
+  if (const std::vector<std::string> missing = codegen::missingFeatures(target_); !missing.empty())
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("this processor lacks instructions of {} that the code may use: {}",
+                                        target_.cpu(), fmt::join(missing, " ")),
+                 .where = {},
+                 .hint = kWriteFiles};
   MemoryMap memory(program);
   const char* perf = std::getenv("AGLOW_PERF");
   const bool named = perf != nullptr && std::string_view(perf) == "1";
@@ -161,7 +168,7 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
   std::optional<std::string> object = cache.find(source);
   const bool cached = object.has_value();
   if (!cached) {
-    object = codegen::generateCode(program, memory, target_, codeOptions);
+    AGLOW_TRY(object, codegen::generateCode(program, memory, target_, codeOptions));
     cache.keep(source, *object);
   }
   AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry, named));

@@ -34,7 +34,11 @@ Status checkOnlyPlaceholdersWritten(const Program& program) {
 
 class Placer {
 public:
-  explicit Placer(BundleEntry& entry) : entry_(entry) {}
+  explicit Placer(BundleEntry& entry) : entry_(entry) {
+    macros_.insert(std::begin(kBundleMacros), std::end(kBundleMacros));
+    macros_.insert(std::begin(kEntryMacros), std::end(kEntryMacros));
+    for (const BundleStatus& status : kBundleStatuses) macros_.insert(status.name);
+  }
 
   void run(const Interface& interface) {
     for (const Port& port : interface.inputs) add(port, port.name, entry_.inputs);
@@ -70,7 +74,7 @@ private:
     }
     const Region& region = entry_.program[*placeholder];
     BundleTensor tensor{.name = name,
-                        .symbol = uniqueName(upperCase(cIdentifier(name)), symbols_),
+                        .symbol = uniqueName(upperCase(cIdentifier(name)), macros_, kTensorMacros),
                         .type = region.type,
                         .access = region.as<PlaceholderInit>()->access,
                         .offset = entry_.mutableBytes};
@@ -81,9 +85,7 @@ private:
 
   BundleEntry& entry_;
   std::map<std::string, BundleTensor> known_;
-  // Macros with these names say something else.
-  std::set<std::string> symbols_ = {"CONSTANTS", "MUTABLE", "ACTIVATIONS", "INSTRUCTION", "STATUS",  "H",
-                                    "OK",        "BAD",     "BAD_INDEX",   "BAD_MEMORY",  "BAD_CPU", "BAD_WEIGHTS"};
+  std::set<std::string> macros_;  // of the header, after the entry's name
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cpu/code/constant_pool.h"
@@ -73,6 +74,15 @@ inline constexpr BundleStatus kBundleStatuses[] = {
     {"BAD_CPU", kBundleBadCpu, "this processor lacks instructions that the code uses"},
     {"BAD_WEIGHTS", kBundleBadWeights, "the constants are not those the code was made for"},
 };
+
+// The header's macros: after the bundle's name, where the statuses stand as well; after an entry's name; and after the
+// symbol of a tensor, which keeps clear of all of them.
+inline constexpr std::string_view kBundleMacros[] = {
+    "VERSION",   "TARGET",          "CPU",    "FEATURES",    "WEIGHTS_HASH",
+    "ALIGNMENT", "CONSTANTS_BYTES", "STATUS", "INSTRUCTION",
+};
+inline constexpr std::string_view kEntryMacros[] = {"MUTABLE_BYTES", "ACTIVATIONS_BYTES"};
+inline constexpr std::string_view kTensorMacros[] = {"", "_OFFSET", "_BYTES", "_ELEMENTS"};
 
 // The text of NAME.h.
 std::string bundleHeader(const Bundle& bundle);

@@ -54,9 +54,13 @@ std::string upperCase(std::string text) {
   return text;
 }
 
-std::string uniqueName(std::string identifier, std::set<std::string>& taken) {
+std::string uniqueName(const std::string& identifier, std::set<std::string>& taken,
+                       std::span<const std::string_view> endings) {
   std::string name = identifier;
-  for (int number = 2; !taken.insert(name).second; ++number) name = fmt::format("{}_{}", identifier, number);
+  const auto isTaken = [&](std::string_view ending) { return taken.contains(name + std::string(ending)); };
+  for (int number = 2; std::any_of(endings.begin(), endings.end(), isTaken); ++number)
+    name = fmt::format("{}_{}", identifier, number);
+  for (const std::string_view ending : endings) taken.insert(name + std::string(ending));
   return name;
 }
 

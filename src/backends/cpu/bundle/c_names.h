@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,10 @@ namespace aglow::codegen {
 // Letters, digits and underscores; no keyword of C or C++, no function that generated code may need; at most 64 bytes.
 std::string cIdentifier(std::string_view name);
 std::string upperCase(std::string text);
-// The identifier, or with a number behind it where it is taken; then that is taken, too.
-std::string uniqueName(std::string identifier, std::set<std::string>& taken);
+// The identifier, or with a number after it where one of the names that begin with it is taken: those with the given
+// endings. All of them are taken then.
+std::string uniqueName(const std::string& identifier, std::set<std::string>& taken,
+                       std::span<const std::string_view> endings);
 
 // Printable, and unable to end a comment.
 std::string commentText(std::string_view name);

@@ -34,12 +34,21 @@ struct FunctionParam {
   int operand = 0;              // Load: number of the input; Store: number of the result
 };
 
+// An address of the instruction, in the order of abi.h, and how many bytes behind it a kernel begins.
+struct KernelAddress {
+  int operand = 0;
+  int64_t offset = 0;
+};
+
 // One kernel over all its units. Steps of a plan run one after the other.
 struct KernelStep {
   std::string kernel;  // without the prefix aglow_
   std::vector<std::byte> descriptor;
   int64_t units = 1;
   std::vector<FunctionParam> functions = {};
+  // What the kernel gets; none: all addresses, as they are. Where a step works on parts of operands, offsets here
+  // instead of in the descriptor let steps share their code.
+  std::vector<KernelAddress> addresses = {};
 };
 
 struct KernelPlan {

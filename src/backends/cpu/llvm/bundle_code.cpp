@@ -6,8 +6,10 @@
 
 #include "backends/cpu/llvm/cpu_check.h"
 #include "backends/cpu/llvm/debug_info.h"
+#include "backends/cpu/llvm/guard.h"
 #include "backends/cpu/llvm/library.h"
 #include "backends/cpu/llvm/module.h"
+#include "backends/cpu/llvm/program_tables.h"
 
 namespace aglow::codegen {
 
@@ -83,9 +85,10 @@ private:
     };
     set(MemoryMap::kConstants, constants);
     set(MemoryMap::kActivations, activations);
-    for (size_t i = 0; i < entry.offsets.size(); ++i)
-      set(MemoryMap::kFirstPlaceholder + static_cast<int>(i),
-          b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), memory, static_cast<uint64_t>(entry.offsets[i])));
+    llvm::Value* first = b.CreateConstInBoundsGEP1_64(pointer(), bases, MemoryMap::kFirstPlaceholder);
+    llvm::Value* offsets = dataTable(module_, entry.offsets, entry.name + ".places");
+    library_.call(b, "place", {first, memory, offsets, number(static_cast<int64_t>(entry.offsets.size()))},
+                  b.getVoidTy());
     llvm::Value* runTime = null();
     if (bundle_.threads) {
       llvm::Value* given = whole->getArg(3);
@@ -194,13 +197,18 @@ private:
 
 }  // namespace
 
-std::vector<std::string> generateBundle(const Bundle& bundle, const Target& target, std::span<const CodeFile> files) {
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> module = newModule(context, bundle.name, target);
-  BundleEmitter(*module, bundle, target).run();
-  optimizeModule(*module, target);
+Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,
+                                                std::span<const CodeFile> files) {
   std::vector<std::string> contents;
-  for (const CodeFile file : files) contents.push_back(writeModule(*module, target, file));
+  AGLOW_OK(guarded([&] {
+    const QuietContext context;
+    const Abandoned<llvm::Module> module(newModule(*context, bundle.name, target));
+    const Abandoned<BundleEmitter> emitter(std::make_unique<BundleEmitter>(*module, bundle, target));
+    emitter->run();
+    optimizeModule(*module, target);
+    for (const CodeFile file : files) contents.push_back(writeModule(*module, target, file));
+    return context.status();
+  }));
   return contents;
 }
 

@@ -4,8 +4,11 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
+#include <sys/auxv.h>
 
+#include <algorithm>
 #include <map>
 
 #include "backends/cpu/llvm/generate.h"
@@ -53,7 +56,16 @@ constexpr CpuidBit kCpuidBits[] = {
     {"avx512fp16", 7, 0, 3, 23, State::Avx512},
     {"avxvnni", 7, 1, 0, 4, State::Avx},
     {"avx512bf16", 7, 1, 0, 5, State::Avx512},
+    {"avxifma", 7, 1, 0, 23, State::Avx},
+    {"avxvnniint8", 7, 1, 3, 4, State::Avx},
+    {"avxneconvert", 7, 1, 3, 5, State::Avx},
+    {"avxvnniint16", 7, 1, 3, 10, State::Avx},
+    {"avx10.1-256", 7, 1, 3, 19, State::Avx512},
     {"lzcnt", 0x80000001, 0, 2, 5},
+    {"sse4a", 0x80000001, 0, 2, 6},
+    {"xop", 0x80000001, 0, 2, 11, State::Avx},
+    {"fma4", 0x80000001, 0, 2, 16, State::Avx},
+    {"tbm", 0x80000001, 0, 2, 21},
 };
 
 // Bits of the words that Linux gives each process.
@@ -167,6 +179,18 @@ std::vector<std::string> checkedFeatures(const Target& target) {
     for (const HwcapBit& bit : hwcapBits(triple))
       if (target.has(bit.feature)) features.emplace_back(bit.feature);
   return features;
+}
+
+std::vector<std::string> missingFeatures(const Target& target) {
+  AGLOW_CHECK(target.isHost(), "this machine is asked for the features of another");
+  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  const std::span<const HwcapBit> bits = hwcapBits(llvm::Triple(target.triple()));
+  std::vector<std::string> missing = checkedFeatures(target);
+  std::erase_if(missing, [&](const std::string& feature) {
+    const auto bit = std::find_if(bits.begin(), bits.end(), [&](const HwcapBit& b) { return b.feature == feature; });
+    return bit == bits.end() ? host.lookup(feature) : (getauxval(bit->key) >> bit->bit & 1) != 0;
+  });
+  return missing;
 }
 
 void setBaseAttributes(llvm::Function& function, const Target& target) {

@@ -65,7 +65,7 @@ void DebugInfo::declare(llvm::IRBuilder<>& b, const Region& region, llvm::Value*
   b.CreateStore(address, slot);
 }
 
-void DebugInfo::declareSlots(llvm::Function& step, const Program& program, const std::vector<RegionId>& addresses) {
+void DebugInfo::declareSlots(llvm::Function& step, const Program& program, const std::vector<StepAddress>& addresses) {
   using namespace llvm::dwarf;
   llvm::DISubprogram* scope = step.getSubprogram();
   const auto* here = llvm::DILocation::get(module_.getContext(), scope->getLine(), 0, scope);
@@ -78,11 +78,11 @@ void DebugInfo::declareSlots(llvm::Function& step, const Program& program, const
     b.CreateStore(step.getArg(0), kept);
   }
   for (size_t slot = 0; slot < addresses.size(); ++slot) {
-    if (addresses[slot] == kNoRegion) continue;
+    if (addresses[slot].region == kNoRegion) continue;
     const uint64_t offset = slot * kPointerBits / 8;
     const uint64_t inMemory[] = {DW_OP_deref, DW_OP_plus_uconst, offset};
     const uint64_t inRegister[] = {DW_OP_plus_uconst, offset, DW_OP_deref, DW_OP_stack_value};
-    llvm::DILocalVariable* variable = newVariable(*scope, program[addresses[slot]]);
+    llvm::DILocalVariable* variable = newVariable(*scope, program[addresses[slot].region]);
     llvm::Instruction* before = &*b.GetInsertPoint();
     if (kept != nullptr)
       builder_.insertDeclare(kept, variable, builder_.createExpression(inMemory), here, before);

@@ -26,7 +26,7 @@ public:
   // The region's variable, from the builder's place on.
   void declare(llvm::IRBuilder<>& builder, const Region& region, llvm::Value* address);
   // Variables of a step, which finds the addresses in memory.
-  void declareSlots(llvm::Function& step, const Program& program, const std::vector<RegionId>& addresses);
+  void declareSlots(llvm::Function& step, const Program& program, const std::vector<StepAddress>& addresses);
   // Gives a line to the instructions of attached functions that have none.
   void finish();
 

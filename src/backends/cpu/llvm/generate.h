@@ -21,17 +21,21 @@ struct CodeOptions {
 };
 
 // The file defines `int32_t NAME(std::byte* const* bases, const RunTime*)`: one address per base of the memory map. It
-// gives 0, or the number of the instruction that failed, shifted by kStatusBits, with its status.
+// gives 0, or the number of the instruction that failed, shifted by kStatusBits, with its status. CannotGenerate where
+// LLVM gives up.
 enum class CodeFile { Object, Assembly, Llvm };
-std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
-                         const CodeOptions& options, CodeFile file = CodeFile::Object);
+Result<std::string> generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+                                 const CodeOptions& options, CodeFile file = CodeFile::Object);
 
 // Everything that an object file depends on, as text: programs with equal texts get equal code.
 std::string codeSource(const Program& program, const Target& target, const CodeOptions& options);
 
 // The code of a bundle, once for each kind of file.
-std::vector<std::string> generateBundle(const Bundle& bundle, const Target& target, std::span<const CodeFile> files);
+Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,
+                                                std::span<const CodeFile> files);
 // Instructions beyond the triple's base that the code may use and that a bundle can look for, by LLVM's names.
 std::vector<std::string> checkedFeatures(const Target& target);
+// Those of a target of this machine's kind that the processor at hand does not have.
+std::vector<std::string> missingFeatures(const Target& target);
 
 }  // namespace aglow::codegen

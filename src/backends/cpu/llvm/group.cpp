@@ -62,7 +62,9 @@ public:
       pointers_.push_back(addressSlot(b, function_->getArg(0), static_cast<int>(slot)));
     const int64_t units = emitRows();
     b.CreateRet(b.getInt32(0));
-    return {.steps = {{function_, units}}, .addresses = addresses_};
+    Step step{.function = function_, .units = units};
+    for (const RegionId region : addresses_) step.addresses.push_back({region});
+    return {std::move(step)};
   }
 
 private:

@@ -10,6 +10,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <unistd.h>
 
+#include "backends/cpu/llvm/guard.h"
 #include "support/file.h"
 
 namespace aglow::codegen {
@@ -60,20 +61,26 @@ llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> makeNamingLayer(llvm::or
 }  // namespace
 
 Result<JitCode> JitCode::load(const std::string& object, const std::string& name, bool named) {
+  JitCode code;
+  AGLOW_OK(guarded([&] { return code.link(object, name, named); }));
+  return code;
+}
+
+Status JitCode::link(const std::string& object, const std::string& name, bool named) {
   llvm::orc::LLJITBuilder builder;
   if (named) builder.setObjectLinkingLayerCreator(makeNamingLayer);
-  auto jit = builder.create();
-  if (!jit) return jitError(jit.takeError());
-  JitCode code;
-  code.state_ = std::make_unique<State>();
-  code.state_->jit = std::move(*jit);
-  llvm::orc::LLJIT& lljit = *code.state_->jit;
-  if (auto error = lljit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, name)))
+  auto made = builder.create();
+  if (!made) return jitError(made.takeError());
+  Abandoned<llvm::orc::LLJIT> jit(std::move(*made));
+  jit->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
+  if (auto error = jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, name)))
     return jitError(std::move(error));
-  auto symbol = lljit.lookup(name);
+  auto symbol = jit->lookup(name);
   if (!symbol) return jitError(symbol.takeError());
-  code.entry_ = symbol->toPtr<Entry*>();
-  return code;
+  entry_ = symbol->toPtr<Entry*>();
+  state_ = std::make_unique<State>();
+  state_->jit = jit.take();
+  return {};
 }
 
 }  // namespace aglow::codegen

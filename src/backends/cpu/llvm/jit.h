@@ -24,6 +24,8 @@ public:
 
 private:
   JitCode();
+  Status link(const std::string& object, const std::string& name, bool named);
+
   struct State;
   std::unique_ptr<State> state_;
   Entry* entry_ = nullptr;

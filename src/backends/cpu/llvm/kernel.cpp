@@ -40,17 +40,10 @@ public:
         if (operand.access != Access::Scratch) addresses_.push_back(operand.region);
   }
 
-  Steps run(const std::string& name) {
-    Steps result{.steps = {}, .addresses = addresses_};
-    for (const cpu::KernelStep& step : plan_.steps) {
-      llvm::Function* wrapper = context_.newStep(name);
-      std::vector<llvm::Value*> arguments = {descriptor(step), wrapper->getArg(0), wrapper->getArg(1),
-                                             wrapper->getArg(2)};
-      for (const Param& param : step.functions) arguments.push_back(function(param, name));
-      b.SetInsertPoint(&wrapper->getEntryBlock());
-      b.CreateRet(context_.library.call(b, step.kernel, arguments, b.getInt32Ty()));
-      result.steps.push_back({wrapper, step.units});
-    }
+  Steps run(const std::string& name, bool shared) {
+    Steps result;
+    for (const cpu::KernelStep& step : plan_.steps)
+      result.push_back({shared ? sharedFunction(step, name) : specialised(step, name), step.units, addressesOf(step)});
     return result;
   }
 
@@ -61,6 +54,35 @@ private:
   }
 
   const Type& typeOf(RegionId id) const { return context_.program[id].type; }
+
+  std::vector<StepAddress> addressesOf(const cpu::KernelStep& step) const {
+    std::vector<StepAddress> list;
+    for (const cpu::KernelAddress& address : step.addresses)
+      list.push_back({addresses_[static_cast<size_t>(address.operand)], address.offset});
+    if (list.empty())
+      for (const RegionId region : addresses_) list.push_back({region});
+    return list;
+  }
+
+  llvm::Function* sharedFunction(const cpu::KernelStep& step, const std::string& name) {
+    std::string key = step.kernel;
+    for (const Param& param : step.functions) key += " " + function(param, name)->getName().str();
+    key.append(1, '\0').append(reinterpret_cast<const char*>(step.descriptor.data()), step.descriptor.size());
+    llvm::Function*& known = context_.kernels[key];
+    if (known == nullptr) known = specialised(step, name);
+    return known;
+  }
+
+  // The kernel with all its parameters but the addresses.
+  llvm::Function* specialised(const cpu::KernelStep& step, const std::string& name) {
+    llvm::Function* wrapper = context_.newStep(name);
+    std::vector<llvm::Value*> arguments = {descriptor(step), wrapper->getArg(0), wrapper->getArg(1),
+                                           wrapper->getArg(2)};
+    for (const Param& param : step.functions) arguments.push_back(function(param, name));
+    b.SetInsertPoint(&wrapper->getEntryBlock());
+    b.CreateRet(context_.library.call(b, step.kernel, arguments, b.getInt32Ty()));
+    return wrapper;
+  }
 
   llvm::Constant* descriptor(const cpu::KernelStep& step) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(step.descriptor.data());
@@ -199,8 +221,8 @@ private:
 }  // namespace
 
 Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
-                 std::span<const Operand> operands, const std::string& name) {
-  return KernelEmitter(context, plan, body, operands).run(name);
+                 std::span<const Operand> operands, const std::string& name, bool shared) {
+  return KernelEmitter(context, plan, body, operands).run(name, shared);
 }
 
 }  // namespace aglow::codegen

@@ -97,7 +97,7 @@ void Library::link() {
   std::vector<std::string> needed, data;
   for (const llvm::Function& function : *library_) needed.push_back(function.getName().str());
   for (const llvm::GlobalVariable& global : library_->globals()) data.push_back(global.getName().str());
-  const bool failed = llvm::Linker::linkModules(module_, std::move(library_), llvm::Linker::Flags::LinkOnlyNeeded);
+  const bool failed = llvm::Linker::linkModules(module_, library_.take(), llvm::Linker::Flags::LinkOnlyNeeded);
   AGLOW_CHECK(!failed, "the kernel library does not link");
   for (const std::string& name : data) {
     llvm::GlobalVariable* global = module_.getGlobalVariable(name);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "backends/cpu/llvm/guard.h"
 #include "backends/cpu/llvm/target.h"
 
 namespace aglow::codegen {
@@ -28,7 +29,7 @@ public:
 private:
   llvm::Module& module_;
   const Target& target_;
-  std::unique_ptr<llvm::Module> library_;
+  Abandoned<llvm::Module> library_;
 };
 
 // The attributes by which functions are compiled for the target.

@@ -9,6 +9,8 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "backends/cpu/llvm/guard.h"
+#include "backends/cpu/llvm/library.h"
 #include "backends/cpu/llvm/module.h"
 #include "inst/text.h"
 
@@ -20,16 +22,43 @@ extern const char* const kCodeHash;
 namespace {
 
 std::string emitFile(const llvm::Module& optimized, const Target& target, llvm::CodeGenFileType type) {
-  // Code generation changes the module it works on.
-  const std::unique_ptr<llvm::Module> module = llvm::CloneModule(optimized);
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  const bool impossible = target.machine().addPassesToEmitFile(passes, stream, nullptr, type);
+  struct Work {
+    explicit Work(const llvm::Module& source) : module(llvm::CloneModule(source)) {}
+
+    std::unique_ptr<llvm::Module> module;  // a copy: code generation changes what it works on
+    llvm::SmallString<0> bytes;
+    llvm::raw_svector_ostream stream{bytes};
+    llvm::legacy::PassManager passes;
+  };
+  const Abandoned<Work> work(std::make_unique<Work>(optimized));
+  const bool impossible = target.machine().addPassesToEmitFile(work->passes, work->stream, nullptr, type);
   AGLOW_CHECK(!impossible, "LLVM cannot write this kind of file for " + target.triple());
-  passes.run(*module);
-  return std::string(bytes.str());
+  work->passes.run(*work->module);
+  return std::string(work->bytes.str());
 }
+
+// The optimizer's passes and what they find out.
+struct Optimizer {
+  explicit Optimizer(const Target& target)
+      : builder(&target.machine(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
+    // Passes leave functions alone that ask for it.
+    respectful.registerCallbacks(callbacks);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::OptNoneInstrumentation respectful{false};
+  llvm::PassBuilder builder;
+  llvm::ModulePassManager passes;
+};
 
 }  // namespace
 
@@ -37,28 +66,14 @@ void optimizeModule(llvm::Module& module, const Target& target) {
   std::string fault;
   llvm::raw_string_ostream text(fault);
   AGLOW_CHECK(!llvm::verifyModule(module, &text), "the generated module is not valid: " + text.str());
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  // Passes leave functions alone that ask for it.
-  llvm::PassInstrumentationCallbacks callbacks;
-  llvm::OptNoneInstrumentation respectful(false);
-  respectful.registerCallbacks(callbacks);
-  llvm::PassBuilder builder(&target.machine(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  const Abandoned<Optimizer> optimizer(std::make_unique<Optimizer>(target));
   const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
   const int level = target.options().optLevel;
   const llvm::OptimizationLevel chosen = target.options().optSize ? llvm::OptimizationLevel::Os : levels[level];
-  llvm::ModulePassManager passes = chosen == llvm::OptimizationLevel::O0
-                                       ? builder.buildO0DefaultPipeline(chosen)
-                                       : builder.buildPerModuleDefaultPipeline(chosen);
-  passes.run(module, modules);
+  optimizer->passes = chosen == llvm::OptimizationLevel::O0 ? optimizer->builder.buildO0DefaultPipeline(chosen)
+                                                            : optimizer->builder.buildPerModuleDefaultPipeline(chosen);
+  optimizer->passes.run(module, optimizer->modules);
 }
 
 std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file) {
@@ -79,12 +94,20 @@ std::string codeSource(const Program& program, const Target& target, const CodeO
                      shape.l3, options.name, options.threads, options.observed, options.apart, print(program));
 }
 
-std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
-                         const CodeOptions& options, CodeFile file) {
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> module = emitModule(context, program, memory, target, options);
-  optimizeModule(*module, target);
-  return writeModule(*module, target, file);
+Result<std::string> generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+                                 const CodeOptions& options, CodeFile file) {
+  std::string code;
+  AGLOW_OK(guarded([&] {
+    const QuietContext context;
+    const Abandoned<llvm::Module> module(newModule(*context, options.name, target));
+    Library library(*module, target);
+    emitProgram(*module, library, program, memory, target, options);
+    library.link();
+    optimizeModule(*module, target);
+    code = writeModule(*module, target, file);
+    return context.status();
+  }));
+  return code;
 }
 
 }  // namespace aglow::codegen

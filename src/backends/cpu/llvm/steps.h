@@ -19,17 +19,20 @@
 
 namespace aglow::codegen {
 
+// Where a step finds something: a region, or what lies some bytes behind its beginning. kNoRegion: null.
+struct StepAddress {
+  RegionId region = kNoRegion;
+  int64_t offset = 0;
+};
+
 // i32 function(ptr addresses, i64 begin, i64 end): the units begin to end of the work. All but the addresses is
-// constant, so instructions that differ only in addresses share a function.
+// constant, so steps that differ only in addresses share a function.
 struct Step {
   llvm::Function* function = nullptr;
   int64_t units = 1;
+  std::vector<StepAddress> addresses = {};
 };
-
-struct Steps {
-  std::vector<Step> steps;
-  std::vector<RegionId> addresses;  // kNoRegion: null
-};
+using Steps = std::vector<Step>;
 
 // What emitters share.
 struct EmitContext {
@@ -37,6 +40,7 @@ struct EmitContext {
   Library& library;
   const Target& target;
   const Program& program;
+  std::map<std::string, llvm::Function*>& kernels;  // specialised already, by all that they are made of
 
   // A function with the signature of a step, its insertion point at the entry, returning what the caller emits.
   llvm::Function* newStep(const std::string& name) const;
@@ -55,9 +59,10 @@ llvm::Value* emitLoop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Valu
 Steps emitGroup(const EmitContext& context, std::span<const Instr> body, std::span<const Operand> operands,
                 const std::string& name);
 
-// Library kernels. The instructions behind the first of the body stand on its result.
+// Library kernels. The instructions behind the first of the body stand on its result. With `shared`, steps that call
+// the same kernel for the same problem have one function.
 Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
-                 std::span<const Operand> operands, const std::string& name);
+                 std::span<const Operand> operands, const std::string& name, bool shared);
 
 // Lanes of a data-parallel instruction's result from lanes of its operands. Both are stored elements; `operand(i)`
 // gives those of input i.

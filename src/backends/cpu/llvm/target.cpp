@@ -14,9 +14,36 @@
 #include <map>
 #include <mutex>
 
+#include "backends/cpu/llvm/guard.h"
+
 namespace aglow::codegen {
 
 namespace {
+
+// What the tests run. Kernels count on 64-bit addresses, little-endian memory and Linux's conventions, and those on the
+// instructions named.
+struct TestedTarget {
+  llvm::Triple::ArchType arch;
+  const char* triple;
+  const char* plainCpu;
+  std::vector<std::string> needs;
+};
+const TestedTarget kTestedTargets[] = {
+    {llvm::Triple::x86_64, "x86_64-linux-gnu", "x86-64", {"64bit", "sse2"}},
+    {llvm::Triple::aarch64, "aarch64-linux-gnu", "generic", {"fp-armv8", "neon"}},
+    {llvm::Triple::riscv64, "riscv64-linux-gnu", "generic-rv64", {"m", "a", "f", "d"}},
+};
+
+const TestedTarget* testedTarget(const llvm::Triple& triple, const llvm::Triple& host) {
+  // Of C libraries, this machine's may be another.
+  const bool common = triple.getEnvironment() == llvm::Triple::GNU || !triple.hasEnvironment();
+  if (!common && triple.getEnvironment() != host.getEnvironment()) return nullptr;
+  if (!triple.isOSLinux() || !triple.isOSBinFormatELF() || triple.getSubArch() != llvm::Triple::NoSubArch)
+    return nullptr;
+  for (const TestedTarget& row : kTestedTargets)
+    if (row.arch == triple.getArch()) return &row;
+  return nullptr;
+}
 
 void initializeOnce() {
   static std::once_flag flag;
@@ -44,6 +71,13 @@ int64_t cacheBytes(int name, int64_t otherwise) {
 
 Error badTarget(std::string message, std::string hint) {
   return {.code = Code::Usage, .message = std::move(message), .hint = std::move(hint)};
+}
+
+Error untested(const std::string& triple) {
+  std::vector<std::string_view> names;
+  for (const TestedTarget& row : kTestedTargets) names.emplace_back(row.triple);
+  return badTarget(fmt::format("'{}' is no target that code is generated for", triple),
+                   fmt::format("--target takes {}", fmt::join(names, ", ")));
 }
 
 // Unknown names are only warned about by LLVM, on standard error; here they end the compilation.
@@ -75,31 +109,34 @@ bool Target::has(const std::string& feature) const {
 }
 
 Result<Target> Target::create(const TargetOptions& options) {
-  initializeOnce();
   Target target;
-  target.options_ = options;
+  AGLOW_OK(guarded([&] { return target.find(options); }));
+  return target;
+}
+
+Status Target::find(const TargetOptions& options) {
+  initializeOnce();
+  options_ = options;
   const llvm::Triple host(llvm::sys::getDefaultTargetTriple());
   const llvm::Triple triple(options.triple.empty() ? host.str() : llvm::Triple::normalize(options.triple));
-  target.triple_ = triple.str();
-  target.host_ = triple.getArch() == host.getArch() && triple.getOS() == host.getOS();
+  triple_ = triple.str();
+  host_ = triple.getArch() == host.getArch() && triple.getOS() == host.getOS();
 
+  const TestedTarget* tested = testedTarget(triple, host);
   std::string why;
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple_, why);
-  if (found == nullptr)
-    return badTarget(fmt::format("'{}' is no target LLVM {} generates code for", target.triple_, LLVM_VERSION_STRING),
-                     "write --target aarch64-linux-gnu, riscv64-linux-gnu or x86_64-linux-gnu");
+  const llvm::Target* found = tested == nullptr ? nullptr : llvm::TargetRegistry::lookupTarget(triple_, why);
+  if (found == nullptr) return untested(triple_);
   const bool native = options.cpu == "native" || (options.cpu.empty() && options.triple.empty());
-  if (native && !target.host_)
-    return badTarget(fmt::format("the processor of this machine cannot be meant by 'native' for {}", target.triple_),
+  if (native && !host_)
+    return badTarget(fmt::format("the processor of this machine cannot be meant by 'native' for {}", triple_),
                      "name the processor with --cpu");
-  target.cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu;
-  if (target.cpu_.empty()) target.cpu_ = triple.isX86() ? "x86-64" : triple.isRISCV() ? "generic-rv64" : "generic";
-  target.features_ = native ? hostFeatures() : triple.isRISCV64() && options.cpu.empty() ? kRiscvBase : "";
-  if (!options.features.empty()) target.features_ += (target.features_.empty() ? "" : ",") + options.features;
+  cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu.empty() ? tested->plainCpu : options.cpu;
+  features_ = native ? hostFeatures() : triple.isRISCV64() && options.cpu.empty() ? kRiscvBase : "";
+  if (!options.features.empty()) features_ += (features_.empty() ? "" : ",") + options.features;
 
   {
-    const std::unique_ptr<llvm::MCSubtargetInfo> plain(found->createMCSubtargetInfo(target.triple_, "", ""));
-    AGLOW_OK(checkNames(*plain, options, target.cpu_));
+    const std::unique_ptr<llvm::MCSubtargetInfo> plain(found->createMCSubtargetInfo(triple_, "", ""));
+    AGLOW_OK(checkNames(*plain, options, cpu_));
   }
   std::optional<llvm::CodeModel::Model> model;
   if (options.codeModel == "small") model = llvm::CodeModel::Small;
@@ -113,17 +150,23 @@ Result<Target> Target::create(const TargetOptions& options) {
   if (triple.isRISCV64() && triple.isOSLinux()) llvmOptions.MCOptions.ABIName = "lp64d";
   const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                           llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
-  target.machine_.reset(found->createTargetMachine(target.triple_, target.cpu_, target.features_, llvmOptions,
-                                                   llvm::Reloc::PIC_, model, levels[options.optLevel]));
-  AGLOW_CHECK(target.machine_ != nullptr, "LLVM has the target " + target.triple_ + " but cannot make its machine");
+  machine_.reset(found->createTargetMachine(triple_, cpu_, features_, llvmOptions, llvm::Reloc::PIC_, model,
+                                            levels[options.optLevel]));
+  AGLOW_CHECK(machine_ != nullptr, "LLVM has the target " + triple_ + " but cannot make its machine");
+  for (const std::string& feature : tested->needs)
+    if (!has(feature))
+      return badTarget(
+          fmt::format("'{}' with these features has no {}, which code for {} counts on", cpu_, feature, tested->triple),
+          fmt::format("the plainest processor is '{}'", tested->plainCpu));
+  if (has("soft-float"))
+    return badTarget("code that computes floats without instructions for them is not generated", {});
 
-  cpu::Machine& shape = target.shape_;
+  cpu::Machine& shape = shape_;
   if (triple.isX86()) {
-    const bool wide =
-        target.has("avx512f") && target.has("avx512vl") && target.has("avx512dq") && target.has("avx512bw");
-    shape.lanes = wide ? 16 : target.has("avx") ? 8 : 4;
+    const bool wide = has("avx512f") && has("avx512vl") && has("avx512dq") && has("avx512bw");
+    shape.lanes = wide ? 16 : has("avx") ? 8 : 4;
     shape.registers = wide ? 32 : 16;
-    shape.fma = target.has("fma");
+    shape.fma = has("fma");
   } else {
     shape.lanes = 4;
     shape.registers = 32;
@@ -134,7 +177,7 @@ Result<Target> Target::create(const TargetOptions& options) {
     shape.l2 = cacheBytes(_SC_LEVEL2_CACHE_SIZE, shape.l2);
     shape.l3 = cacheBytes(_SC_LEVEL3_CACHE_SIZE, shape.l3);
   }
-  return target;
+  return {};
 }
 
 }  // namespace aglow::codegen

@@ -19,7 +19,7 @@ inline constexpr const char* kRiscvBase = "+m,+a,+f,+d,+c";
 
 class Target {
 public:
-  // Usage error where LLVM knows no such triple, cpu or feature.
+  // Usage error where there is no such cpu or feature, or the target is not among those that are tested.
   static Result<Target> create(const TargetOptions& options);
   Target(Target&&) noexcept;
   ~Target();
@@ -32,10 +32,12 @@ public:
   const std::string& features() const { return features_; }
   const cpu::Machine& shape() const { return shape_; }
   bool has(const std::string& feature) const;
+  // Whether it is of this machine's kind; the processor may lack instructions all the same.
   bool isHost() const { return host_; }
 
 private:
   Target();
+  Status find(const TargetOptions& options);
 
   TargetOptions options_;
   std::string triple_, cpu_, features_;

@@ -35,8 +35,8 @@ template <class T, int kN>
 
 template <class T>
 [[gnu::always_inline]] inline void copyBlocks(const CopyDesc* d, void* const* p, int64_t first, int64_t last) {
-  const T* source = static_cast<const T*>(p[d->operand]) + d->from;
-  T* target = static_cast<T*>(p[0]) + d->to;
+  const T* source = static_cast<const T*>(p[1]);
+  T* target = static_cast<T*>(p[0]);
   const int64_t axes = d->blocks.rank;
   Walk<2> walk(d->blocks, first);
   for (int64_t item = first; item < last; ++item, walk.next()) {

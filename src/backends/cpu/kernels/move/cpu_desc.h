@@ -5,14 +5,12 @@
 
 namespace aglow::cpu {
 
-// Elements from one strided memory to another. Inside are rows and columns: columns are neighbours in the target, and
-// rows neighbours in the source where the columns are not. An item is a block of them; the last two axes of `blocks`
-// count the blocks of rows and of columns.
+// Elements from one strided memory, at the second address, to another, at the first. Inside are rows and columns:
+// columns are neighbours in the target, and rows neighbours in the source where the columns are not. An item is a block
+// of them; the last two axes of `blocks` count the blocks of rows and of columns.
 struct CopyDesc {
-  int64_t operand;  // which of the addresses is read
   int64_t elemBytes;
-  int64_t wide;      // tiles may use vectors of 64 bytes
-  int64_t from, to;  // offsets of the first element
+  int64_t wide;  // tiles may use vectors of 64 bytes
   int64_t rows, rowFrom, rowTo;
   int64_t cols, colFrom, colTo;
   int64_t rowBlock, colBlock;

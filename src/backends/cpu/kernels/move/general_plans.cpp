@@ -33,11 +33,8 @@ void addCopy(KernelPlan& plan, const Machine& machine, const Ints& dims, ElemKin
     axes.erase(chosen);
   }
   CopyDesc desc{};
-  desc.operand = 1 + operand;
   desc.elemBytes = elemBytes(kind);
   desc.wide = machine.lanes >= 16 ? 1 : 0;
-  desc.from = from.offset;
-  desc.to = to.offset;
   desc.rows = rows.extent, desc.rowFrom = rows.from, desc.rowTo = rows.to;
   desc.cols = cols.extent, desc.colFrom = cols.from, desc.colTo = cols.to;
   if (cols.from == 1) {
@@ -52,6 +49,7 @@ void addCopy(KernelPlan& plan, const Machine& machine, const Ints& dims, ElemKin
   addAxis(desc.blocks, {ceilDiv(desc.cols, desc.colBlock), {desc.colBlock * desc.colFrom, desc.colBlock * desc.colTo}});
   desc.items = dealt(desc.blocks.count(), desc.rowBlock * desc.colBlock, kUnitElements);
   plan.steps.push_back(step("copy", desc, desc.items));
+  plan.steps.back().addresses = {{0, to.offset * desc.elemBytes}, {1 + operand, from.offset * desc.elemBytes}};
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// A program as generated code keeps it: tables of constants that one loop walks. So the code of a program grows with
+// its different steps, not with how many there are.
+#pragma once
+
+#include <stdint.h>
+
+namespace aglow::cpu {
+
+using StepFunction = int32_t(void* const* addresses, int64_t begin, int64_t end);
+
+// What generated code may ask of the program around it.
+struct RunTime {
+  // Calls step for all units, in parts, from any number of threads; the largest of what the calls give. None: one call.
+  int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t units) = nullptr;
+  void* parallelContext = nullptr;
+  // Told before (0) and after (1) each instruction, by its number. None: nobody is.
+  void (*observe)(void* context, int32_t instr, int32_t after) = nullptr;
+  void* observeContext = nullptr;
+};
+
+// Of what a program gives: the status of a step in the low bits, the number of its instruction above.
+inline constexpr int32_t kStatusBits = 4;
+
+struct ProgramStep {
+  enum Kind : int32_t {
+    Alone,   // the function is called once, for all units
+    Spread,  // the run time may call it in parts
+    Guard,   // unless one of so many bools at its address is true, the next `function` steps are left out
+  };
+  int64_t units;
+  int32_t function;      // its number among the program's functions
+  int32_t firstAddress;  // up to that of the next step
+  Kind kind;
+  int32_t instr;
+};
+
+// Address `i` of a program's steps lies `offsets[i]` bytes behind the base with the number `bases[i]`; null where that
+// is kNoBase.
+inline constexpr int32_t kNoBase = -1;
+struct ProgramTables {
+  StepFunction* const* functions;
+  const ProgramStep* steps;  // and one more, which ends the addresses of the last
+  int64_t count;
+  const int32_t* bases;
+  const int64_t* offsets;
+};
+
+}  // namespace aglow::cpu

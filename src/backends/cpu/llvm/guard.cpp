@@ -1,0 +1,79 @@
+#include "backends/cpu/llvm/guard.h"
+
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/raw_ostream.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+
+namespace aglow::codegen {
+
+namespace {
+
+thread_local int guards = 0;  // that this thread is inside of
+
+class LlvmFault : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+Error cannotGenerate(const std::string& message) {
+  return {.code = Code::UnsupportedFeature, .message = "LLVM: " + message};
+}
+
+// Others in this process may use the same LLVM; then its own words stand, and its own end of the process follows.
+void leaveToLlvm(const char* reason) {
+  for (const char* text : {"LLVM ERROR: ", reason, "\n"})
+    if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+void installHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+      if (guards > 0) throw LlvmFault(reason);
+      leaveToLlvm(reason);
+    });
+    llvm::install_bad_alloc_error_handler([](void*, const char* reason, bool) {
+      if (guards > 0) throw std::bad_alloc();
+      leaveToLlvm(reason);
+      std::abort();
+    });
+  });
+}
+
+void keepError(const llvm::DiagnosticInfo* info, void* fault) {
+  auto& text = *static_cast<std::string*>(fault);
+  if (info->getSeverity() != llvm::DS_Error || !text.empty()) return;
+  llvm::raw_string_ostream stream(text);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+}
+
+}  // namespace
+
+Status guarded(const std::function<Status()>& body) {
+  installHandlers();
+  struct Count {
+    Count() { ++guards; }
+    ~Count() { --guards; }
+  } const count;
+  try {
+    return body();
+  } catch (const LlvmFault& fault) {
+    return cannotGenerate(fault.what());
+  }
+}
+
+QuietContext::QuietContext() : context_(std::make_unique<llvm::LLVMContext>()) {
+  context_->setDiagnosticHandlerCallBack(keepError, fault_.get());
+}
+
+Status QuietContext::status() const { return fault_->empty() ? Status() : cannotGenerate(*fault_); }
+
+}  // namespace aglow::codegen

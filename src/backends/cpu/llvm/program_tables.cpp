@@ -1,0 +1,106 @@
+#include "backends/cpu/llvm/program_tables.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+using cpu::ProgramStep;
+
+class Tables {
+public:
+  Tables(StepFunctions& functions, const Program& program, const MemoryMap& memory, const CodeOptions& options)
+      : functions_(functions), program_(program), memory_(memory), options_(options) {}
+
+  void run() {
+    for (size_t i = 0; i < program_.instrs.size(); ++i) add(program_.instrs[i], static_cast<int32_t>(i));
+    row({.kind = ProgramStep::Alone}, {});
+  }
+
+  std::vector<llvm::Constant*> functions;
+  std::vector<ProgramStep> steps;
+  std::vector<int32_t> bases;
+  std::vector<int64_t> offsets;
+  size_t mostAddresses = 1;
+
+private:
+  void add(const Instr& instr, int32_t number) {
+    const Steps all = functions_.of(instr);
+    if (all.empty()) return;
+    if (instr.predicate != kNoRegion)
+      row({.units = program_[instr.predicate].type.elements(),
+           .function = static_cast<int32_t>(all.size()),
+           .kind = ProgramStep::Guard,
+           .instr = number},
+          {{{instr.predicate}}});
+    const bool worth = options_.threads && functions_.worthThreads(instr);
+    for (const Step& step : all)
+      row({.units = step.units,
+           .function = numberOf(step.function),
+           .kind = worth && step.units > 1 ? ProgramStep::Spread : ProgramStep::Alone,
+           .instr = number},
+          step.addresses);
+  }
+
+  void row(ProgramStep step, std::span<const StepAddress> addresses) {
+    AGLOW_CHECK(bases.size() + addresses.size() <= INT32_MAX, "a program with more addresses than can be numbered");
+    step.firstAddress = static_cast<int32_t>(bases.size());
+    for (const StepAddress& address : addresses) {
+      const Address at = address.region == kNoRegion ? Address{cpu::kNoBase, 0} : memory_[address.region];
+      bases.push_back(at.base);
+      offsets.push_back(at.offset + address.offset);
+    }
+    mostAddresses = std::max(mostAddresses, addresses.size());
+    steps.push_back(step);
+  }
+
+  int32_t numberOf(llvm::Function* function) {
+    const auto [it, fresh] = numbers_.try_emplace(function, static_cast<int32_t>(functions.size()));
+    if (fresh) functions.push_back(function);
+    return it->second;
+  }
+
+  StepFunctions& functions_;
+  const Program& program_;
+  const MemoryMap& memory_;
+  const CodeOptions& options_;
+  std::unordered_map<llvm::Function*, int32_t> numbers_;
+};
+
+llvm::GlobalVariable* constant(llvm::Module& module, llvm::Constant* value, const std::string& name) {
+  auto* global =
+      new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, name);
+  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return global;
+}
+
+}  // namespace
+
+llvm::GlobalVariable* dataTable(llvm::Module& module, llvm::StringRef bytes, size_t alignment,
+                                const std::string& name) {
+  llvm::Constant* data =
+      llvm::ConstantDataArray::getRaw(bytes, bytes.size(), llvm::Type::getInt8Ty(module.getContext()));
+  llvm::GlobalVariable* global = constant(module, data, name);
+  global->setAlignment(llvm::Align(alignment));
+  return global;
+}
+
+void emitTables(llvm::IRBuilder<>& b, Library& library, StepFunctions& functions, const Program& program,
+                const MemoryMap& memory, const CodeOptions& options) {
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  llvm::Module& module = *function->getParent();
+  Tables tables(functions, program, memory, options);
+  tables.run();
+  auto* pointers = llvm::ArrayType::get(b.getPtrTy(), tables.functions.size());
+  llvm::Constant* all = llvm::ConstantStruct::getAnon(
+      {constant(module, llvm::ConstantArray::get(pointers, tables.functions), options.name + ".functions"),
+       dataTable(module, tables.steps, options.name + ".steps"), b.getInt64(tables.steps.size() - 1),
+       dataTable(module, tables.bases, options.name + ".bases"),
+       dataTable(module, tables.offsets, options.name + ".offsets")});
+  llvm::Value* slots = b.CreateAlloca(llvm::ArrayType::get(b.getPtrTy(), tables.mostAddresses));
+  llvm::Value *bases = function->getArg(0), *runTime = function->getArg(1);
+  llvm::Value* observer = options.observed ? runTime : llvm::ConstantPointerNull::get(b.getPtrTy());
+  llvm::Value* run = constant(module, all, options.name + ".tables");
+  b.CreateRet(library.call(b, "run_program", {run, bases, slots, runTime, observer}, b.getInt32Ty()));
+}
+
+}  // namespace aglow::codegen

@@ -1,0 +1,125 @@
+#include "backends/cpu/llvm/step_functions.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpu/bundle/c_names.h"
+#include "backends/cpu/kernels/table.h"
+#include "inst/cost.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+// Microseconds below which an instruction is done sooner than a second thread is told of it.
+constexpr double kWorthThreads = 8;
+
+std::string attributesText(const Attrs& attrs) {
+  std::string text(attrs.op().name);
+  for (const AttrValue& value : attrs.values()) {
+    text += ';';
+    std::visit(
+        [&](const auto& v) {
+          using T = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<T, ElemKind>)
+            text += elemName(v);
+          else if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>>)
+            for (const auto item : v) text += fmt::format("{},", item);
+          else
+            text += fmt::format("{}", v);
+        },
+        value);
+  }
+  return text;
+}
+
+// What an instruction does, and its regions in the order of their numbers there. Instructions with the same key differ
+// in addresses only.
+class InstrKey {
+public:
+  InstrKey(const Program& program, const Instr& instr) : program_(program) {
+    for (const Operand& operand : instr.operands) add(operand, "");
+    for (const Instr& member : bodyOf(instr)) {
+      text += "\n" + attributesText(member.attrs);
+      for (const Operand& operand : member.operands) add(operand, " ");
+    }
+  }
+
+  std::string text;
+  std::vector<RegionId> order;
+
+private:
+  void add(const Operand& operand, std::string_view before) {
+    text += fmt::format("{}{}", before, static_cast<int>(operand.access));
+    if (operand.region == kNoRegion) {
+      text += "- ";
+      return;
+    }
+    const auto [it, fresh] = numbers_.try_emplace(operand.region, order.size());
+    if (fresh) order.push_back(operand.region);
+    text += fmt::format("{}:{} ", it->second, program_[operand.region].type.text());
+  }
+
+  const Program& program_;
+  std::unordered_map<RegionId, size_t> numbers_;
+};
+
+std::string functionName(std::span<const Instr> body) {
+  std::string name;
+  for (const Instr& instr : body.first(std::min<size_t>(body.size(), 6))) {
+    if (!name.empty()) name += '_';
+    for (const char c : instr.attrs.op().name) name += static_cast<char>(std::tolower(c));
+  }
+  return name;
+}
+
+}  // namespace
+
+Steps StepFunctions::of(const Instr& instr) {
+  if (instr.isMarker() || instr.kind == Instr::Kind::CopyWait) return {};
+  if (instr.kind == Instr::Kind::Copy || instr.kind == Instr::Kind::CopyStart) return {moveOf(instr)};
+  if (options_.apart) return emit(instr, fmt::format("{}.{}", functionName(bodyOf(instr)), cIdentifier(instr.origin)));
+  InstrKey key(context_.program, instr);
+  const auto it = shared_.find(key.text);
+  if (it == shared_.end()) {
+    Steps steps = emit(instr, options_.name + "." + functionName(bodyOf(instr)));
+    shared_[std::move(key.text)] = {steps, std::move(key.order)};
+    return steps;
+  }
+  std::unordered_map<RegionId, RegionId> counterpart;
+  for (size_t i = 0; i < key.order.size(); ++i) counterpart[it->second.order[i]] = key.order[i];
+  Steps steps = it->second.steps;
+  for (Step& step : steps)
+    for (StepAddress& address : step.addresses)
+      if (address.region != kNoRegion) address.region = counterpart.at(address.region);
+  return steps;
+}
+
+Step StepFunctions::moveOf(const Instr& copy) {
+  const RegionId to = copy.operands[0].region;
+  return {.function = context_.library.find("move_bytes"),
+          .units = context_.program[to].type.bytes(),
+          .addresses = {{to}, {copy.operands[1].region}}};
+}
+
+Steps StepFunctions::emit(const Instr& instr, const std::string& name) {
+  const std::span<const Instr> body = bodyOf(instr);
+  Steps steps;
+  if (isLoop(body)) {
+    steps = emitGroup(context_, body, instr.operands, name);
+  } else {
+    const InstrProblem problem(context_.program, body.front());
+    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), context_.target.shape());
+    steps = emitKernel(context_, plan, body, instr.operands, name, !options_.apart);
+  }
+  std::erase_if(steps, [](const Step& step) { return step.units == 0; });
+  return steps;
+}
+
+// By a rough time for one thread on any of today's processors.
+bool StepFunctions::worthThreads(const Instr& instr) const {
+  constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
+  const Cost cost = costOf(context_.program, instr);
+  return cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes >= kWorthThreads;
+}
+
+}  // namespace aglow::codegen
