@@ -6,7 +6,9 @@
 
 #include "cli/cli.h"
 #include "cli/session.h"
+#include "cli/value_json.h"
 #include "compile/text_files.h"
+#include "support/file.h"
 #include "support/quote.h"
 #include "tensor/npy.h"
 
@@ -19,6 +21,12 @@ struct RunOptions {
   std::string outputDir;
 };
 
+struct NamedOutputs {
+  std::vector<std::string> names;
+  std::vector<ModelValue> values;
+  std::vector<bool> areMaps;  // or sequences of them, maybe empty
+};
+
 // Writes the outputs under their positions. What was written is taken back when a later one fails.
 class OutputWriter {
 public:
@@ -29,9 +37,10 @@ public:
     for (auto it = written_.rbegin(); it != written_.rend(); ++it) std::filesystem::remove(*it, ignored);
   }
 
-  Status write(const std::string& folder, const std::vector<ModelValue>& outputs) {
+  Status write(const std::string& folder, const NamedOutputs& outputs) {
     AGLOW_OK(makeFolder(folder));
-    for (size_t i = 0; i < outputs.size(); ++i) AGLOW_OK(write(fmt::format("{}/{}", folder, i), outputs[i]));
+    for (size_t i = 0; i < outputs.values.size(); ++i)
+      AGLOW_OK(write(fmt::format("{}/{}", folder, i), outputs.values[i], outputs.areMaps[i]));
     done_ = true;
     return {};
   }
@@ -45,11 +54,17 @@ private:
     return {};
   }
 
-  Status write(const std::string& base, const ModelValue& value) {
+  Status write(const std::string& base, const ModelValue& value, bool asMaps = false) {
     if (value.none) {
       written_.push_back(base + ".none");
       if (std::ofstream(base + ".none").good()) return {};
       return Error{.code = Code::FileWrite, .message = "cannot be written", .where = base + ".none"};
+    }
+    if (asMaps) {
+      AGLOW_TRY(const std::string text, mapsText(value));
+      AGLOW_OK(writeFileAtomically(base + ".json", std::as_bytes(std::span(text + "\n"))));
+      written_.push_back(base + ".json");
+      return {};
     }
     if (value.isSequence) {
       AGLOW_OK(makeFolder(base));
@@ -71,28 +86,48 @@ private:
 
 constexpr size_t kShown = 12;
 
+std::vector<std::string> firstElements(const StringTensor& tensor) {
+  std::vector<std::string> texts;
+  for (const std::string& text : tensor.strings()) {
+    if (texts.size() == kShown) break;
+    texts.push_back(aglow::quoted(text));
+  }
+  return texts;
+}
+
+std::vector<std::string> firstElements(const Tensor& tensor) {
+  std::vector<std::string> texts;
+  const auto add = [&](const auto& numbers, const char* form) {
+    for (size_t i = 0; i < std::min(numbers.size(), kShown); ++i)
+      texts.push_back(fmt::format(fmt::runtime(form), numbers[i]));
+  };
+  if (isFloat(tensor.type().kind()))
+    add(tensor.doubles(), "{:.6g}");
+  else
+    add(tensor.toInts(), "{}");
+  return texts;
+}
+
+std::string preview(const std::vector<std::string>& texts, int64_t count) {
+  return fmt::format("{}{}", fmt::join(texts, ", "), count > std::ssize(texts) ? ", …" : "");
+}
+
 std::string preview(const StringTensor& tensor) {
-  std::string out;
-  const size_t count = tensor.strings().size();
-  for (size_t i = 0; i < std::min(count, kShown); ++i) out += (i > 0 ? ", " : "") + aglow::quoted(tensor.strings()[i]);
-  return "[" + out + (count > kShown ? ", …]" : "]");
+  return "[" + preview(firstElements(tensor), tensor.shape().elements()) + "]";
 }
 
 std::string preview(const Tensor& tensor) {
-  std::string out;
-  const bool real = isFloat(tensor.type().kind());
-  const std::vector<double> reals = real ? tensor.doubles() : std::vector<double>{};
-  const std::vector<int64_t> ints = real ? std::vector<int64_t>{} : tensor.toInts();
-  const size_t count = real ? reals.size() : ints.size();
-  for (size_t i = 0; i < std::min(count, kShown); ++i)
-    out += (i > 0 ? ", " : "") + (real ? fmt::format("{:.6g}", reals[i]) : fmt::format("{}", ints[i]));
-  return "[" + out + (count > kShown ? ", …]" : "]");
+  return "[" + preview(firstElements(tensor), tensor.type().elements()) + "]";
 }
 
-struct NamedOutputs {
-  std::vector<std::string> names;
-  std::vector<ModelValue> values;
-};
+std::string preview(const MapValue& map) {
+  std::vector<std::string> texts = map.hasStrings() ? firstElements(map.strings()) : firstElements(map.numbers());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string key = keyText(map.keys(), static_cast<int64_t>(i));
+    texts[i] = fmt::format("{}: {}", areStrings(map.keys()) ? aglow::quoted(key) : key, texts[i]);
+  }
+  return "{" + preview(texts, map.size()) + "}";
+}
 
 Status show(const NamedOutputs& outputs) {
   std::string out;
@@ -107,6 +142,7 @@ Status show(const NamedOutputs& outputs) {
     for (size_t k = 0; k < value.tensors.size(); ++k)
       add(itemName(k), value.tensors[k].type().text(), value.tensors[k]);
     for (size_t k = 0; k < value.strings.size(); ++k) add(itemName(k), value.strings[k].text(), value.strings[k]);
+    for (size_t k = 0; k < value.maps.size(); ++k) add(itemName(k), value.maps[k].text(), value.maps[k]);
   }
   return printOut(out);
 }
@@ -116,8 +152,12 @@ Diagnosed<NamedOutputs> runModel(const SessionRequest& request) {
   if (!opened.ok()) return opened.diagnostics();
   auto outputs = opened->session->run(opened->inputs);
   if (!outputs.ok()) return Diagnostics(outputs.diagnostics()).at(request.model.model);
-  NamedOutputs named{.names = {}, .values = *std::move(outputs)};
-  for (const onnx::ValueInfo& info : opened->session->graph().outputs) named.names.push_back(info.name);
+  NamedOutputs named{.names = {}, .values = *std::move(outputs), .areMaps = {}};
+  for (const onnx::ValueInfo& info : opened->session->graph().outputs) {
+    const bool maps = !named.values[named.names.size()].maps.empty() || holdsMaps(info.type);
+    named.names.push_back(info.name);
+    named.areMaps.push_back(maps);
+  }
   return named;
 }
 
@@ -139,6 +179,7 @@ Diagnosed<NamedOutputs> runProgram(const SessionRequest& request) {
   for (size_t i = 0; i < outputs->size(); ++i) {
     named.names.push_back(executable->outputs()[i].name);
     named.values.push_back(ModelValue::of((*outputs)[i]));
+    named.areMaps.push_back(false);
   }
   return named;
 }
@@ -148,7 +189,7 @@ Diagnosed<Unit> execute(const RunOptions& run) {
   auto outputs = wholly ? runProgram(run.session) : runModel(run.session);
   if (!outputs.ok()) return outputs.diagnostics();
   if (!run.session.model.stopAfter.empty()) return Unit{};
-  const Status written = run.outputDir.empty() ? show(*outputs) : OutputWriter().write(run.outputDir, outputs->values);
+  const Status written = run.outputDir.empty() ? show(*outputs) : OutputWriter().write(run.outputDir, *outputs);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
 }
@@ -160,7 +201,8 @@ void addRun(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("run", "Compile a model in memory and run it");
   options->session.add(*command);
   command
-      ->add_option("--output-dir,-o", options->outputDir, "Where to write 0.npy, 1.npy, … (default: show the outputs)")
+      ->add_option("--output-dir,-o", options->outputDir,
+                   "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)")
       ->type_name("DIR");
   command->footer("Example:\n  aglow run digits.onnx --input image=three.npy --output-dir out");
   command->callback([options, &chosen] {
