@@ -34,6 +34,7 @@ typedef enum aglow_kind {
   AGLOW_INT16 = 5,
   AGLOW_INT32 = 6,
   AGLOW_INT64 = 7,
+  AGLOW_STRING = 8, /* of sessions and labels: elements are const char*, up to a zero */
   AGLOW_BOOL = 9,
   AGLOW_FLOAT16 = 10,
   AGLOW_FLOAT64 = 11,
@@ -103,6 +104,11 @@ size_t aglow_num_inputs(const aglow_model* model);
 size_t aglow_num_outputs(const aglow_model* model);
 const aglow_tensor_info* aglow_input(const aglow_model* model, size_t index);
 const aglow_tensor_info* aglow_output(const aglow_model* model, size_t index);
+/* A program holds numbers alone. Of an output that the model declares as a sequence of maps it gives a row for each
+ * map; the keys are those of the columns. Of an output of strings it gives where each stands among the words. Null
+ * where the output is neither. */
+const struct aglow_tensor* aglow_output_keys(const aglow_model* model, size_t index);
+const struct aglow_tensor* aglow_output_words(const aglow_model* model, size_t index);
 /* The number of a name, or -1. */
 int aglow_find_input(const aglow_model* model, const char* name);
 int aglow_find_output(const aglow_model* model, const char* name);
@@ -153,10 +159,13 @@ typedef struct aglow_tensor {
 
 typedef struct aglow_results aglow_results;
 
-/* Inputs by name, in any order; those with a default value may be left out. They are read until the run is over. */
+/* Inputs by name, in any order; those with a default value may be left out. They are read until the run is over. A map
+ * is two tensors with one axis: NAME.keys, integers or strings, and NAME.values. */
 aglow_status aglow_session_run(aglow_session* session, const aglow_tensor* inputs, size_t count,
                                aglow_results** results);
-/* Outputs in the model's order; null for a number that there is not. They live until the results are freed. */
+/* Outputs in the model's order; null for a number that there is not. They live until the results are freed. The items
+ * of a sequence of tensors are NAME[0], NAME[1], … Maps are two tensors: NAME.keys, and NAME.values with a value for
+ * each key, or, of a sequence of maps, a row of values for each map. */
 size_t aglow_results_count(const aglow_results* results);
 const aglow_tensor* aglow_results_get(const aglow_results* results, size_t index);
 void aglow_results_free(aglow_results* results); /* null is fine */

@@ -6,7 +6,7 @@ Strings are arrays of str objects; bytes that are no UTF-8 are escaped as surrog
 """
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Mapping, Optional
 
 import numpy as np
 
@@ -89,6 +89,13 @@ def _to_bits(value: Any, kind: str) -> np.ndarray:
         array = array.astype(bits) if kind[0] in "iu" else array.view(bits)
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else array.copy("C")
+
+
+def to_map(value: Any, keys: str, kind: str) -> tuple[str, Any]:
+    """A dict as the compiler reads it: its keys and its values."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"expected a dict, got {type(value).__name__}")
+    return "map", (to_pair(list(value), keys), to_pair(list(value.values()), kind))
 
 
 def from_pair(kind: str, array: Any) -> np.ndarray:

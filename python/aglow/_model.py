@@ -12,7 +12,8 @@ import numpy as np
 from . import _arrays, _core
 from ._errors import Fault, UnsupportedError, UsageError
 
-Value = Union[np.ndarray, "list[np.ndarray]", None]
+Map = Union["dict[int, Any]", "dict[str, Any]"]
+Value = Union[np.ndarray, "list[np.ndarray]", Map, "list[Map]", None]
 Dim = Union[int, str, None]
 
 
@@ -21,8 +22,8 @@ class TensorSpec:
     """An input or output as the model declares it.
 
     `shape` has a number, the name of a symbolic dimension, or None for each axis; it is None where the rank is open.
-    `dtype` is None where the model does not name it. Of a sequence both are the items'. An input with a default need
-    not be given.
+    `dtype` is None where the model does not name it. Of a sequence both are the items', of a map (a dict) the values'.
+    An input with a default need not be given.
     """
     name: str
     dtype: Optional[np.dtype]
@@ -31,7 +32,9 @@ class TensorSpec:
     is_sequence: bool = False
     is_optional: bool = False
     has_default: bool = False
+    is_map: bool = False
     _kind: str = dataclasses.field(default="", repr=False)
+    _keys: str = dataclasses.field(default="", repr=False)
 
 
 def _usage(code: str, message: str, hint: str = "", where: str = "") -> UsageError:
@@ -43,8 +46,8 @@ def _dtype(kind: str) -> Optional[np.dtype]:
 
 
 def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(name, _dtype(kind), shape, text, sequence, optional, preset, kind)
-                 for name, kind, text, shape, sequence, optional, preset in rows)
+    return tuple(TensorSpec(name, _dtype(kind), shape, text, sequence, optional, preset, bool(keys), kind, keys)
+                 for name, kind, text, shape, sequence, optional, preset, keys in rows)
 
 
 class Model:
@@ -55,7 +58,7 @@ class Model:
         y = model({"image": x})      or as a dict
         y = model(x, out=y)          outputs into memory that is there already
 
-    One output comes back as it is, several as a tuple. Sequences are lists, empty optionals None.
+    One output comes back as it is, several as a tuple. Sequences are lists, maps dicts, empty optionals None.
     """
 
     def __init__(self, core: _core.Model, name: str, values: Mapping[str, Any]):
@@ -68,7 +71,7 @@ class Model:
         self._free = [spec for spec in self.inputs if not spec.has_default and spec.name not in values]
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Mapping):
+        if len(args) == 1 and isinstance(args[0], Mapping) and not self._is_map(args[0]):
             named = {**args[0], **kwargs}
         else:
             named = {**self._by_position(args), **kwargs}
@@ -103,6 +106,10 @@ class Model:
         outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
         return f"<aglow.Model {self._name}({inputs}) -> ({outputs})>"
 
+    def _is_map(self, value: Mapping) -> bool:
+        """Whether a dict is the one input of the model rather than inputs by name."""
+        return len(self._free) == 1 and self._free[0].is_map and self._free[0].name not in value
+
     def _by_position(self, args: Sequence[Any]) -> dict[str, Any]:
         specs = self._free if len(args) <= len(self._free) else self.inputs
         if len(args) > len(specs):
@@ -126,9 +133,10 @@ class Model:
                 return None
             if spec.is_sequence:
                 if not isinstance(value, (list, tuple)):
-                    raise TypeError(f"expected a list of arrays, got {type(value).__name__}")
-                return [_arrays.to_pair(item, spec._kind) for item in value]
-            return _arrays.to_pair(value, spec._kind)
+                    expected = "dicts" if spec.is_map else "arrays"
+                    raise TypeError(f"expected a list of {expected}, got {type(value).__name__}")
+                return [_pair(item, spec) for item in value]
+            return _pair(value, spec)
         except (TypeError, ValueError) as fault:
             raise _usage("E102", f"{fault}; the model takes {spec.type}", where=f"input '{name}'") from None
 
@@ -170,10 +178,16 @@ def _told(value: Any) -> str:
     return f"{value.dtype.name}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
+def _pair(value: Any, spec: TensorSpec) -> tuple[str, Any]:
+    return _arrays.to_map(value, spec._keys, spec._kind) if spec.is_map else _arrays.to_pair(value, spec._kind)
+
+
 def _value(result: Any) -> Value:
     if isinstance(result, tuple):
         return _arrays.from_pair(*result)
-    return None if result is None else [_arrays.from_pair(*item) for item in result]
+    if result is None or isinstance(result, dict):
+        return result
+    return [item if isinstance(item, dict) else _arrays.from_pair(*item) for item in result]
 
 
 def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@
 #include "aglow/aglow.h"
 #include "api/faults.h"
 #include "api/options.h"
+#include "api/tensors.h"
 #include "backends/cpu/code/code_cache.h"
 #include "support/machine.h"
 #include "support/quote.h"
@@ -27,6 +28,7 @@ struct Slot {
   std::byte* data = nullptr;
   bool bound = false;
   int binding = -1;  // of the executable; none where the program does not need it
+  std::unique_ptr<NamedTensor> keys = nullptr, words = nullptr;  // what its numbers stand for
 };
 
 // ONNX has no number for quantized kinds; the bytes are those of plain integers.
@@ -45,6 +47,8 @@ void addSlots(const std::vector<Port>& ports, std::span<const Binding> bindings,
                  .rank = static_cast<size_t>(slot.type.shape().rank()),
                  .dims = slot.type.shape().dims().data(),
                  .bytes = static_cast<size_t>(slot.type.bytes())};
+    if (port.labels)
+      (port.labels->of == Labels::Of::Columns ? slot.keys : slot.words) = labelsOf(name, port.labels->names);
     const auto it =
         std::find_if(bindings.begin(), bindings.end(), [&](const Binding& b) { return b.name == port.placeholder; });
     if (it != bindings.end()) slot.binding = static_cast<int>(it - bindings.begin());
@@ -250,6 +254,14 @@ const aglow_tensor_info* aglow_input(const aglow_model* model, size_t index) {
 }
 const aglow_tensor_info* aglow_output(const aglow_model* model, size_t index) {
   return index < model->outputs.size() ? &model->outputs[index].info : nullptr;
+}
+const aglow_tensor* aglow_output_keys(const aglow_model* model, size_t index) {
+  const bool there = index < model->outputs.size() && model->outputs[index].keys != nullptr;
+  return there ? &model->outputs[index].keys->described() : nullptr;
+}
+const aglow_tensor* aglow_output_words(const aglow_model* model, size_t index) {
+  const bool there = index < model->outputs.size() && model->outputs[index].words != nullptr;
+  return there ? &model->outputs[index].words->described() : nullptr;
 }
 int aglow_find_input(const aglow_model* model, const char* name) { return find(model->inputs, name); }
 int aglow_find_output(const aglow_model* model, const char* name) { return find(model->outputs, name); }

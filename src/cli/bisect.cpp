@@ -37,6 +37,12 @@ int64_t bytesOf(const std::vector<ModelValue>& values) {
 onnx::ValueInfo declared(const std::string& name, const ModelValue& value) {
   onnx::ValueInfo info{.name = name, .type = {}};
   if (value.hasStrings()) info.type = onnx::valueType(onnx::kStringType, value.isSequence);
+  if (!value.maps.empty()) {
+    const MapValue& map = value.maps.front();
+    const int32_t kind = map.hasStrings() ? onnx::kStringType : elemInfo(map.numbers().type().kind()).onnx;
+    info.type = onnx::valueType(kind, value.isSequence,
+                                areStrings(map.keys()) ? onnx::kStringType : elemInfo(ElemKind::Int64).onnx);
+  }
   if (value.tensors.empty()) return info;
   info.type = onnx::valueType(elemInfo(value.tensors.front().type().kind()).onnx, value.isSequence);
   return info;

@@ -47,11 +47,42 @@ ComparisonRow compareStrings(std::string name, const StringTensor& got, const St
   for (size_t i = got.strings().size(); i-- > 0;) {
     if (got.strings()[i] == expected.strings()[i]) continue;
     ++row.difference.beyond;
-    row.index = indexText(got.shape(), static_cast<int64_t>(i));
+    row.difference.worst = static_cast<int64_t>(i);
+    row.index = indexText(got.shape(), row.difference.worst);
     row.got = aglow::quoted(got.strings()[i]);
     row.expected = aglow::quoted(expected.strings()[i]);
   }
   return row;
+}
+
+// A map, or all maps of a sequence, in one row: keys have to be the same, and values within the tolerance. Faults name
+// the map that they are in.
+ComparisonRow compareMaps(const std::string& name, const ModelValue& got, const ModelValue& expected,
+                          const Tolerances& tolerances) {
+  ComparisonRow total;
+  total.name = name;
+  total.type = got.isSequence ? fmt::format("{} x {}", got.maps.size(), got.maps.front().text()) : got.text();
+  for (size_t i = 0; i < got.maps.size(); ++i) {
+    const MapValue &a = got.maps[i], &b = expected.maps[i];
+    const std::string item = got.isSequence ? fmt::format("[{}]", i) : "";
+    if (a.keys() != b.keys() || a.hasStrings() != b.hasStrings()) {
+      total.fault = fmt::format("{} has other keys, or values of another kind", item.empty() ? "the map" : item);
+      return total;
+    }
+    ComparisonRow row = a.hasStrings() ? compareStrings(name, a.strings(), b.strings())
+                                       : compareTensors(name, a.numbers(), b.numbers(), tolerances);
+    total.elements += row.elements;
+    if (total.fault.empty() && !row.fault.empty()) total.fault = item + row.fault;
+    if (!row.index.empty() && (total.index.empty() || row.difference.maxAbs > total.difference.maxAbs)) {
+      total.index = fmt::format("{}[{}]", item, shown(keyText(a.keys(), row.difference.worst)));
+      total.got = row.got;
+      total.expected = row.expected;
+    }
+    total.difference.maxAbs = std::max(total.difference.maxAbs, row.difference.maxAbs);
+    total.difference.maxRel = std::max(total.difference.maxRel, row.difference.maxRel);
+    total.difference.beyond += row.difference.beyond;
+  }
+  return total;
 }
 
 // Infinity has no number in JSON.
@@ -78,7 +109,8 @@ std::vector<ComparisonRow> compareValues(const std::string& name, const ModelVal
                                          const Tolerances& tolerances) {
   if (got.isTensor() && expected.isTensor()) return {compareTensors(name, got.tensor(), expected.tensor(), tolerances)};
   const bool alike = got.none == expected.none && got.isSequence == expected.isSequence &&
-                     got.tensors.size() == expected.tensors.size() && got.strings.size() == expected.strings.size();
+                     got.tensors.size() == expected.tensors.size() && got.strings.size() == expected.strings.size() &&
+                     got.maps.size() == expected.maps.size();
   std::vector<ComparisonRow> rows;
   if (!alike || got.items() == 0) {
     ComparisonRow& row = rows.emplace_back();
@@ -87,6 +119,7 @@ std::vector<ComparisonRow> compareValues(const std::string& name, const ModelVal
     if (!alike) row.fault = fmt::format("{}; expected {}", describe(got), describe(expected));
     return rows;
   }
+  if (!got.maps.empty()) return {compareMaps(name, got, expected, tolerances)};
   for (size_t i = 0; i < got.tensors.size(); ++i)
     rows.push_back(compareTensors(fmt::format("{}[{}]", name, i), got.tensors[i], expected.tensors[i], tolerances));
   for (size_t i = 0; i < got.strings.size(); ++i)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cli/value_json.h"
 #include "import/onnx/value_file.h"
 
 namespace aglow::cli {
@@ -19,7 +20,7 @@ Error unreadable(const std::string& folder, std::string message) {
   return {.code = Code::FileRead,
           .message = std::move(message),
           .where = folder,
-          .hint = "expected test_data_set_*/ with input_*.pb and output_*.pb, or 0.npy, 1.npy, …"};
+          .hint = "expected test_data_set_*/ with input_*.pb and output_*.pb, or 0.npy, 1.json, …"};
 }
 
 Result<std::vector<std::string>> namesIn(const std::string& folder) {
@@ -43,8 +44,8 @@ std::optional<size_t> numberIn(std::string_view name, std::string_view prefix, s
 }
 
 // Which output a file of `aglow run` is for.
-std::optional<size_t> npyOutput(const std::string& name) {
-  for (const std::string_view suffix : {".npy", ".none", ""})
+std::optional<size_t> writtenOutput(const std::string& name) {
+  for (const std::string_view suffix : {".npy", ".json", ".none", ""})
     if (const auto number = numberIn(name, "", suffix)) return number;
   return std::nullopt;
 }
@@ -74,7 +75,7 @@ Result<std::vector<std::string>> listDataSets(const std::string& folder) {
   bool here = false;
   for (const std::string& name : names) {
     if (const auto number = numberIn(name, "test_data_set_", "")) sets.emplace_back(*number, folder + "/" + name);
-    here = here || numberIn(name, "output_", ".pb") || npyOutput(name);
+    here = here || numberIn(name, "output_", ".pb") || writtenOutput(name);
   }
   if (sets.empty() && here) return std::vector{folder};
   if (sets.empty()) return unreadable(folder, "the folder holds no test data");
@@ -100,7 +101,7 @@ Result<DataSet> readDataSet(const std::string& folder, const onnx::Graph& graph)
       continue;
     }
     const auto proto = numberIn(name, "output_", ".pb");
-    const auto number = proto ? proto : npyOutput(name);
+    const auto number = proto ? proto : writtenOutput(name);
     if (!number) continue;
     if (*number >= graph.outputs.size()) return noSuch(file, "output", *number, graph.outputs.size());
     const onnx::TypeProto& type = graph.outputs[*number].type;
@@ -108,7 +109,7 @@ Result<DataSet> readDataSet(const std::string& folder, const onnx::Graph& graph)
       AGLOW_TRY(onnx::NamedValue read, onnx::readProtoValue(file, type));
       set.outputs[*number] = std::move(read.value);
     } else {
-      AGLOW_TRY(set.outputs[*number], onnx::readNpyValue(name.ends_with(".none") ? "@none" : file, type));
+      AGLOW_TRY(set.outputs[*number], readValue(name.ends_with(".none") ? "@none" : file, type));
     }
   }
   return set;

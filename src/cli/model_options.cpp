@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/value_json.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/text.h"
 #include "import/model_file.h"
-#include "import/onnx/value_file.h"
 #include "inst/text.h"
 #include "support/machine.h"
 #include "support/sizes.h"
@@ -236,7 +236,7 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                    .where = {},
                    .hint = hint};
     }
-    auto value = onnx::readNpyValue(file, info->type);
+    auto value = readValue(file, info->type);
     if (!value.ok()) return std::move(value).error().at(fmt::format("input '{}'", name));
     given[name] = *std::move(value);
   }

@@ -32,8 +32,8 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims);
 // NAME=REST, split at the last '='.
 Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option);
 
-// Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER or NAME=@none. The model says
-// which element kinds to expect.
+// Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER, NAME=FILE.json or NAME=@none.
+// The model says which element kinds to expect.
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                      const std::vector<std::string>& assignments,
                                                      std::string_view option);

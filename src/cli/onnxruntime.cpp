@@ -8,6 +8,8 @@
 #include <set>
 
 #include "cli/engines.h"
+#include "cli/value_json.h"
+#include "import/onnx/tensor_data.h"
 #include "import/onnx/value_file.h"
 #include "support/process.h"
 #include "support/temporary.h"
@@ -32,7 +34,7 @@ if not job:
     sys.exit(0)
 KINDS = {'float': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 6, 'int64': 7, 'bool': 9, 'float16': 10,
          'double': 11, 'uint32': 12, 'uint64': 13, 'bfloat16': 16, 'float8e4m3fn': 17, 'float8e4m3fnuz': 18,
-         'float8e5m2': 19, 'float8e5m2fnuz': 20, 'uint4': 21, 'int4': 22, 'float4e2m1': 23, 'float8e8m0': 24}
+         'float8e5m2': 19, 'float8e5m2fnuz': 20, 'uint4': 21, 'int4': 22, 'float4e2m1': 23, 'float8e8m0': 24, 'string': 8}
 options = ort.SessionOptions()
 options.log_severity_level = 4
 options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -44,12 +46,27 @@ session = ort.InferenceSession(model, options, providers=['CPUExecutionProvider'
 
 def tensor(path, kind):
     array = np.load(path)
+    if kind == 8:
+        return np.array([word.decode() for word in array.ravel()], object).reshape(array.shape)
     if kind in (16, 17, 18, 19, 20):
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, kind)
     return array
 
+# JSON has keys that are strings, and finite numbers.
+def from_json(entries, keys, kind):
+    key_type, value_type = int if keys == 7 else str, str if kind == 8 else int if kind == 7 else float
+    return {key_type(key): value_type(value) for key, value in entries.items()}
+
+def to_json(entries):
+    named = {float('inf'): 'Infinity', -float('inf'): '-Infinity'}
+    return {key: 'NaN' if value != value else named.get(value, value) for key, value in entries.items()}
+
 feeds = {}
 for item in job['inputs']:
+    if 'maps' in item:
+        maps = [from_json(entries, item['keys'], item['kind']) for entries in item['maps']]
+        feeds[item['name']] = maps if item['sequence'] else maps[0]
+        continue
     values = [tensor(path, item['kind']) for path in item['files']]
     feeds[item['name']] = None if item['none'] else values if item['sequence'] else values[0]
 types = {output.name: output.type for output in session.get_outputs()}
@@ -61,7 +78,9 @@ def save(base, value):
             save(os.path.join(base, str(index)), item)
         return
     value = np.asarray(value)
-    if value.dtype.isbuiltin != 1:
+    if value.dtype.kind == 'O':
+        value = value.astype(str)
+    if value.dtype.isbuiltin != 1 and value.dtype.kind != 'U':
         value = value.view(np.uint16 if value.dtype.itemsize == 2 else np.uint8)
     np.save(base + '.npy', value, allow_pickle=False)
 
@@ -69,7 +88,11 @@ found = []
 for index, (name, value) in enumerate(zip(job['outputs'], session.run(job['outputs'], feeds))):
     inner = types[name][types[name].rfind('tensor(') + 7:].rstrip(')')
     found.append({'none': value is None, 'sequence': isinstance(value, list), 'kind': KINDS.get(inner, 0)})
-    if value is not None:
+    if value is not None and 'map(' in types[name]:
+        found[-1]['keys'] = 8 if 'map(string' in types[name] else 7
+        maps = [to_json(entries) for entries in value] if isinstance(value, list) else to_json(value)
+        json.dump(maps, open(os.path.join(job['results'], '%d.json' % index), 'w'))
+    elif value is not None:
         save(os.path.join(job['results'], str(index)), value)
 json.dump(found, open(os.path.join(job['results'], 'types.json'), 'w'))
 )";
@@ -162,20 +185,26 @@ private:
                           {"outputs", names},
                           {"results", folder.path()}};
     for (const auto& [name, value] : inputs) {
-      if (value.hasStrings())
-        return Error{.code = Code::UnsupportedFeature,
-                     .message = fmt::format("input '{}' holds strings, which are not handed to onnxruntime", name)};
       nlohmann::json item = {{"name", name},
                              {"none", value.none},
                              {"sequence", value.isSequence},
                              {"kind", 0},
                              {"files", nlohmann::json::array()}};
-      for (const Tensor& tensor : value.tensors) {
+      const auto add = [&](const auto& tensor, int32_t kind) -> Status {
         const std::string path =
             folder.file(fmt::format("input_{}_{}.npy", job["inputs"].size(), item["files"].size()));
         AGLOW_OK(writeNpy(path, tensor));
-        item["kind"] = elemInfo(tensor.type().kind()).onnx;
+        item["kind"] = kind;
         item["files"].push_back(path);
+        return {};
+      };
+      for (const Tensor& tensor : value.tensors) AGLOW_OK(add(tensor, elemInfo(tensor.type().kind()).onnx));
+      for (const StringTensor& tensor : value.strings) AGLOW_OK(add(tensor, onnx::kStringType));
+      for (const MapValue& map : value.maps) {
+        AGLOW_TRY(const std::string text, mapsText(ModelValue::of(map)));
+        item["maps"].push_back(nlohmann::json::parse(text));
+        item["keys"] = areStrings(map.keys()) ? onnx::kStringType : elemInfo(ElemKind::Int64).onnx;
+        item["kind"] = map.hasStrings() ? onnx::kStringType : elemInfo(map.numbers().type().kind()).onnx;
       }
       job["inputs"].push_back(std::move(item));
     }
@@ -185,10 +214,12 @@ private:
     std::vector<ModelValue> values;
     for (size_t i = 0; i < names.size(); ++i) {
       const bool sequence = types[i]["sequence"].get<bool>();
-      const onnx::TypeProto type = onnx::valueType(types[i]["kind"].get<int32_t>(), sequence);
+      const bool maps = types[i].contains("keys");
+      const onnx::TypeProto type =
+          onnx::valueType(types[i]["kind"].get<int32_t>(), sequence, maps ? types[i]["keys"].get<int32_t>() : 0);
       const std::string base = folder.file(std::to_string(i));
-      auto value = types[i]["none"].get<bool>() ? ModelValue::absent()
-                                                : onnx::readNpyValue(sequence ? base : base + ".npy", type);
+      const std::string suffix = maps ? ".json" : sequence ? "" : ".npy";
+      auto value = types[i]["none"].get<bool>() ? ModelValue::absent() : readValue(base + suffix, type);
       if (!value.ok()) return std::move(value).error().at(fmt::format("onnxruntime's value '{}'", names[i]));
       values.push_back(*std::move(value));
     }

@@ -63,8 +63,10 @@ Result<std::map<std::string, Tensor>> collect(const Interface& interface,
 void SessionRequest::add(CLI::App& command) {
   model.add(command);
   command
-      .add_option("--input,-i", inputs,
-                  "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; an empty optional is @none")
+      .add_option(
+          "--input,-i", inputs,
+          "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; a map is a .json file; an empty "
+          "optional is @none")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   command.add_option("--threads", threads, "Threads at most (default: one per processor)")

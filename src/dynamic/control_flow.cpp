@@ -6,7 +6,7 @@
 
 #include "compile/evaluate.h"
 #include "dynamic/graph_runner.h"
-#include "import/onnx/strings.h"
+#include "import/onnx/host_values.h"
 #include "import/onnx/tensor_data.h"
 #include "tensor/slices.h"
 
@@ -154,9 +154,8 @@ Outputs GraphRunner::runAlone(size_t index, const Values& values) {
   }
   std::vector<ModelValue> given;
   for (size_t i = 0; i < node.inputs.size(); ++i) given.push_back(operand(node, i, values));
-  const bool takesStrings =
-      std::any_of(given.begin(), given.end(), [](const ModelValue& value) { return value.hasStrings(); });
-  if (takesStrings || onnx::worksOnStrings(node)) return runStrings(node, given);
+  const bool fromHost = std::any_of(given.begin(), given.end(), [](const ModelValue& value) { return value.onHost(); });
+  if (fromHost || onnx::worksOnHost(node)) return runOnHost(node, given);
   KnownValues operands;
   for (const std::string& name : onnx::namesRead(node))
     if (const KnownValue* value = find(name, values)) operands[name] = *value;
@@ -332,7 +331,8 @@ Outputs GraphRunner::runSequenceMap(const onnx::Node& node, const Values& values
     if (!results.ok()) return results;
     for (size_t i = 0; i < collected.size(); ++i) {
       const ModelValue& result = (*results)[i];
-      if (result.none || result.isSequence || (k > 0 && result.hasStrings() != collected[i].hasStrings()))
+      if (result.none || result.isSequence ||
+          (k > 0 && (result.hasStrings() != collected[i].hasStrings() || result.isMap() == collected[i].maps.empty())))
         return bad("expected the body to compute tensors of one kind");
       collected[i].append(result);
     }

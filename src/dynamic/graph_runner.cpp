@@ -167,7 +167,7 @@ std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::s
     append(key, position);
     append(key, static_cast<char>(value.none ? 'n' : value.isSequence ? 's' : 't'));
     append(key, value.tensors.size());
-    append(key, value.hasStrings());  // nothing else of strings counts: no part reads them
+    append(key, value.onHost());  // nothing else of such values counts: no part reads them
     const InKey what = it->second.constant ? InKey::Constant : frozen.contains(name) ? InKey::Bytes : InKey::Type;
     append(key, what);
     for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, what);

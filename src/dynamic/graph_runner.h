@@ -70,8 +70,8 @@ private:
   Diagnosed<std::vector<ModelValue>> runSequenceMap(const onnx::Node& node, const Values& values);
   Diagnosed<std::vector<ModelValue>> runFunction(const onnx::Function& function, const onnx::Node& call,
                                                  const Values& values);
-  // Nodes that take or give strings.
-  Diagnosed<std::vector<ModelValue>> runStrings(const onnx::Node& node, const std::vector<ModelValue>& operands);
+  // Nodes that take or give strings or maps.
+  Diagnosed<std::vector<ModelValue>> runOnHost(const onnx::Node& node, const std::vector<ModelValue>& operands);
   Diagnosed<std::vector<ModelValue>> runNumbered(const onnx::Node& node, const strings::NumberedNode& numbered,
                                                  const std::vector<ModelValue>& operands);
   GraphRunner& nested(const onnx::Graph& graph);

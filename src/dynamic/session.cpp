@@ -25,6 +25,7 @@ std::string typesOf(const Inputs& inputs) {
     text += value.none ? '\1' : value.isSequence ? '\2' : '\3';
     for (const Tensor& tensor : value.tensors) text += tensor.type().text() + '\4';
     for (const StringTensor& tensor : value.strings) text += tensor.text() + '\4';
+    for (const MapValue& map : value.maps) text += map.text() + '\4';
   }
   return text;
 }
@@ -130,11 +131,12 @@ Diagnostics Session::check(const Inputs& inputs) const {
   Diagnostics missing;
   for (const onnx::ValueInfo& info : graph.inputs)
     if (!options.given.contains(info.name) && !initialized(info.name))
-      missing.add(
-          {.code = Code::MissingBinding,
-           .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
-           .where = {},
-           .hint = fmt::format("--input '{}=FILE.npy'{}{}", info.name, info.hint.empty() ? "" : "; ", info.hint)});
+      missing.add({.code = Code::MissingBinding,
+                   .message = fmt::format("input '{}' ({}) was not given", info.name, onnx::describe(info.type)),
+                   .where = {},
+                   .hint = fmt::format("--input '{}=FILE.{}'{}{}", info.name,
+                                       info.type.kind == onnx::TypeProto::Kind::Map ? "json" : "npy",
+                                       info.hint.empty() ? "" : "; ", info.hint)});
   // Sizes are open because of missing inputs; nothing is gained by telling that too.
   const onnx::InputTypes resolved = onnx::resolveInputs(graph, options);
   Diagnostics faults;

@@ -1,4 +1,4 @@
-// Nodes that take or give strings: on the host, or compiled for the numbers that stand for the strings.
+// Nodes that take or give strings or maps: on the host, or compiled for the numbers that stand for the strings.
 #include <algorithm>
 
 #include "compile/evaluate.h"
@@ -19,7 +19,7 @@ onnx::KnownValues byName(const onnx::Node& node, const std::vector<ModelValue>& 
 
 }  // namespace
 
-Outputs GraphRunner::runStrings(const onnx::Node& node, const std::vector<ModelValue>& operands) {
+Outputs GraphRunner::runOnHost(const onnx::Node& node, const std::vector<ModelValue>& operands) {
   const bool fromStrings = !operands.empty() && operands.front().hasStrings();
   const strings::NumberedNode* numbered = nullptr;
   {

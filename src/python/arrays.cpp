@@ -45,12 +45,26 @@ StringTensor stringsOf(nb::handle object) {
   return {Shape(std::move(dims)), std::move(strings)};
 }
 
+void addPair(nb::handle object, ModelValue& value);
+
+MapValue mapOf(const nb::tuple& pairs) {
+  ModelValue columns[2];
+  for (size_t i = 0; i < 2; ++i) addPair(pairs[i], columns[i]);
+  const auto& [keys, values] = columns;
+  return {keys.isStrings() ? MapKeys(keys.strings.front().strings()) : MapKeys(keys.tensor().toInts()),
+          values.isStrings() ? MapColumn(values.strings.front()) : MapColumn(copyOf(values.tensor()))};
+}
+
+// An array is ("f32", array), strings are ("string", (shape, words)), a map is ("map", (keys, values)) with two of
+// these.
 void addPair(nb::handle object, ModelValue& value) {
   const nb::tuple pair = nb::cast<nb::tuple>(object);
   const std::string name = nb::cast<std::string>(pair[0]);
   const std::optional<ElemKind> kind = elemKindByName(name);
   if (kind)
     value.tensors.push_back(tensorOf(pair[1], *kind));
+  else if (name == "map")
+    value.maps.push_back(mapOf(nb::cast<nb::tuple>(pair[1])));
   else
     value.strings.push_back(stringsOf(pair[1]));
 }
@@ -92,6 +106,35 @@ nb::object pairOf(const StringTensor& tensor) {
   return nb::make_tuple("string", nb::make_tuple(nb::tuple(dims), items));
 }
 
+nb::object textOf(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape"));
+}
+
+std::vector<nb::object> keysOf(const MapKeys& keys) {
+  std::vector<nb::object> objects;
+  if (const auto* words = std::get_if<std::vector<std::string>>(&keys))
+    for (const std::string& word : *words) objects.push_back(textOf(word));
+  else
+    for (const int64_t number : std::get<std::vector<int64_t>>(keys)) objects.push_back(nb::int_(number));
+  return objects;
+}
+
+nb::dict dictOf(const std::vector<nb::object>& keys, const MapColumn& values) {
+  nb::dict entries;
+  const auto add = [&](size_t i, const nb::object& value) { entries[keys[i]] = value; };
+  if (const auto* strings = std::get_if<StringTensor>(&values)) {
+    for (size_t i = 0; i < keys.size(); ++i) add(i, textOf(strings->strings()[i]));
+    return entries;
+  }
+  const auto& numbers = std::get<Tensor>(values);
+  const bool real = isFloat(numbers.type().kind());
+  const std::vector<double> reals = real ? numbers.doubles() : std::vector<double>{};
+  const std::vector<int64_t> ints = real ? std::vector<int64_t>{} : numbers.toInts();
+  for (size_t i = 0; i < keys.size(); ++i)
+    add(i, real ? nb::object(nb::float_(reals[i])) : nb::object(nb::int_(ints[i])));
+  return entries;
+}
+
 }  // namespace
 
 std::shared_ptr<const void> keep(nb::object object) {
@@ -123,8 +166,17 @@ ModelValue valueOf(nb::handle object) {
 nb::object objectOf(ModelValue value) {
   if (value.none) return nb::none();
   if (value.isStrings()) return pairOf(value.strings.front());
+  if (value.isMap()) return dictOf(keysOf(value.maps.front().keys()), value.maps.front().values());
   if (!value.isSequence) return arrayOf(std::move(value.tensors.front()));
   nb::list items;
+  // The maps of a sequence mostly have the same keys.
+  const MapKeys* listed = nullptr;
+  std::vector<nb::object> keys;
+  for (const MapValue& map : value.maps) {
+    if (&map.keys() != listed) keys = keysOf(map.keys());
+    listed = &map.keys();
+    items.append(dictOf(keys, map.values()));
+  }
   for (Tensor& tensor : value.tensors) items.append(arrayOf(std::move(tensor)));
   for (const StringTensor& tensor : value.strings) items.append(pairOf(tensor));
   return items;

@@ -33,6 +33,10 @@ Spec specOf(const onnx::ValueInfo& info) {
   if (spec.isOptional) type = type->elem.get();
   spec.isSequence = type->kind == onnx::TypeProto::Kind::Sequence;
   if (spec.isSequence) type = type->elem.get();
+  if (type->kind == onnx::TypeProto::Kind::Map) {
+    spec.keys = type->elemType == onnx::kStringType ? "string" : "i64";
+    type = type->elem.get();
+  }
   spec.kind = kindOf(*type);
   spec.isRanked = type->hasShape;
   spec.dims = type->dims;

@@ -18,6 +18,7 @@ struct Spec {
   std::string name;
   std::string type;  // "f32[batch,3]"
   std::string kind;  // "f32", "string"; "any" where the model does not say; "" where it is not supported
+  std::string keys;  // of a map: "i64" or "string"; the kind is that of its values
   bool isSequence = false;
   bool isOptional = false;
   bool isRanked = true;

@@ -73,7 +73,7 @@ nb::list specsOf(const std::vector<Spec>& specs) {
 
     const nb::object shape = spec.isRanked ? nb::object(nb::tuple(dims)) : nb::none();
     list.append(nb::make_tuple(text(spec.name), text(spec.kind), text(spec.type), shape, spec.isSequence,
-                               spec.isOptional, spec.hasDefault));
+                               spec.isOptional, spec.hasDefault, text(spec.keys)));
   }
   return list;
 }

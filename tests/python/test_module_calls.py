@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+import map_models
 import module_models as models
 from caffe2_nets import Net, Op, fill
 from conftest import ROOT
@@ -161,6 +162,41 @@ def test_strings():
     assert model(np.zeros(0, "U1"), ["!"]).shape == (0,)
     with pytest.raises(aglow.UsageError, match="expected strings, got int"):
         model([1, 2], ["!"])
+
+
+def test_maps(backend):
+    """Sequences of maps are lists of dicts, and a map is a dict."""
+    for labels in (["ä", "b"], [7, 3]):
+        model = aglow.compile(map_models.zip_map(labels), backend=backend)
+        assert model.outputs[0].is_map and model.outputs[0].is_sequence and model.outputs[0].dtype == np.float32
+        maps = model(np.array([[0.5, 2], [1 / 3, np.inf]], np.float32))
+        assert maps == [{labels[0]: 0.5, labels[1]: 2}, {labels[0]: float(np.float32(1 / 3)), labels[1]: np.inf}]
+        assert all(type(value) is float for entries in maps for value in entries.values())
+        assert model(np.zeros((0, 2), np.float32)) == []
+    proto, expected = map_models.classifier(["no", "yes", "maybe"])
+    x = map_models.features(5)
+    label, maps = aglow.compile(proto, backend=backend)(x)
+    names, shares = expected(x)
+    assert label.tolist() == names and list(maps[0]) == ["maybe", "no", "yes"]
+    np.testing.assert_allclose([[entries[name] for name in ["no", "yes", "maybe"]] for entries in maps], shares, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value, kind", [(map_models.FLOAT, 1.5), (map_models.INT64, 3), (map_models.STRING, "ü")])
+def test_maps_as_inputs(value, kind):
+    node = map_models.ml_node("DictVectorizer", ["entries"], ["y"], string_vocabulary=["a", "b"])
+    proto = map_models.model([node], {"entries": map_models.map_type(map_models.STRING, value)},
+                             {"y": onnx.helper.make_tensor_type_proto(value, [1, 2])})
+    model = aglow.compile(proto)
+    assert model.inputs[0].is_map and not model.inputs[0].is_sequence
+    empty = "" if isinstance(kind, str) else 0
+    for y in (model({"b": kind, "c": kind}), model(entries={"b": kind}), model({"entries": {"b": kind}}),
+              model.run({"entries": {"b": kind}})["y"]):
+        assert y.tolist() == [[empty, kind]]
+    assert model({}).tolist() == [[empty, empty]]
+    with pytest.raises(aglow.UsageError, match="expected a dict, got float"):
+        model(1.5)
+    with pytest.raises(aglow.UsageError, match="input 'entries'"):
+        model({1: kind, 2: kind})
 
 
 NARROW = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn", "int4",

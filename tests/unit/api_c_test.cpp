@@ -185,6 +185,130 @@ TEST(CApi, SessionsTakeAnySize) {
   aglow_session_close(session);
 }
 
+// A vectorizer, and maps of what it gives.
+std::string mapsBothWays() {
+  using namespace aglow::onnx_writer;
+  return Model()
+      .opsetImport("ai.onnx.ml", 1)
+      .graph(Graph()
+                 .input("m", Type::map(kString, Type::tensor(kFloat, {})))
+                 .node(Node("DictVectorizer", {"m"}, {"row"})
+                           .domain("ai.onnx.ml")
+                           .attribute("string_vocabulary", std::vector<std::string>{"a", "b"}))
+                 .node(Node("Concat", {"row", "row"}, {"rows"}).attribute("axis", 0))
+                 .node(Node("ZipMap", {"rows"}, {"maps"})
+                           .domain("ai.onnx.ml")
+                           .attribute("classlabels_int64s", std::vector<int64_t>{7, 3}))
+                 .output("maps", Type::sequence(Type::map(kInt64, Type::tensor(kFloat, {})))))
+      .bytes();
+}
+
+TEST(CApi, SessionsTakeAndGiveMaps) {
+  const std::string file = mapsBothWays();
+  aglow_session* session = nullptr;
+  ASSERT_EQ(aglow_session_open_memory(file.data(), file.size(), nullptr, &session), AGLOW_OK) << aglow_error_text();
+  const int64_t dims[] = {3}, fewer[] = {2};
+  const char* const keys[] = {"b", "c", "a"};
+  const float values[] = {1, 2, 3};
+  const aglow_tensor inputs[] = {{"m.keys", AGLOW_STRING, 1, dims, keys}, {"m.values", AGLOW_FLOAT32, 1, dims, values}};
+  aglow_results* results = nullptr;
+  ASSERT_EQ(aglow_session_run(session, inputs, 2, &results), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_results_count(results), 2U);
+  const aglow_tensor *found = aglow_results_get(results, 0), *table = aglow_results_get(results, 1);
+  EXPECT_STREQ(found->name, "maps.keys");
+  EXPECT_EQ(found->kind, AGLOW_INT64);
+  const auto* numbers = static_cast<const int64_t*>(found->data);
+  EXPECT_THAT(std::vector<int64_t>(numbers, numbers + 2), ElementsAre(3, 7));
+  EXPECT_STREQ(table->name, "maps.values");
+  EXPECT_THAT(std::vector<int64_t>(table->dims, table->dims + table->rank), ElementsAre(2, 2));
+  const auto* shares = static_cast<const float*>(table->data);
+  EXPECT_THAT(std::vector<float>(shares, shares + 4), ElementsAre(1, 3, 1, 3));
+  aglow_results_free(results);
+  const aglow_tensor uneven[] = {inputs[0], {"m.values", AGLOW_FLOAT32, 1, fewer, values}};
+  EXPECT_EQ(aglow_session_run(session, uneven, 2, &results), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("as many values, got string[3] and f32[2]"));
+  EXPECT_EQ(aglow_session_run(session, inputs, 1, &results), AGLOW_USAGE);
+  const char* const hole[] = {"b", nullptr, "a"};
+  const aglow_tensor missing[] = {{"m.keys", AGLOW_STRING, 1, dims, hole}, inputs[1]};
+  EXPECT_EQ(aglow_session_run(session, missing, 2, &results), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("string 1 is null"));
+  aglow_session_close(session);
+}
+
+// A classifier with named classes.
+std::string named() {
+  using namespace aglow::onnx_writer;
+  const std::vector<std::string> names = {"yes", "no"};
+  return Model()
+      .opsetImport("ai.onnx.ml", 1)
+      .graph(Graph()
+                 .input("x", kFloat, {"n", 2})
+                 .node(Node("LinearClassifier", {"x"}, {"label", "scores"})
+                           .domain("ai.onnx.ml")
+                           .attribute("coefficients", std::vector<float>{1, 0, 0, 1})
+                           .attribute("intercepts", std::vector<float>{0, 0})
+                           .attribute("classlabels_strings", names))
+                 .node(Node("ZipMap", {"scores"}, {"maps"})
+                           .domain("ai.onnx.ml")
+                           .attribute("classlabels_strings", names))
+                 .output("label", kString, {"n"})
+                 .output("maps", Type::sequence(Type::map(kString, Type::tensor(kFloat, {})))))
+      .bytes();
+}
+
+TEST(CApi, ResultsHoldStrings) {
+  const std::string file = named();
+  aglow_session* session = nullptr;
+  ASSERT_EQ(aglow_session_open_memory(file.data(), file.size(), nullptr, &session), AGLOW_OK) << aglow_error_text();
+  for (const int64_t rows : {0, 3}) {
+    const int64_t dims[] = {rows, 2};
+    const float x[] = {1, 2, 4, 3, 0, 1};
+    const aglow_tensor input{"x", AGLOW_FLOAT32, 2, dims, x};
+    aglow_results* results = nullptr;
+    ASSERT_EQ(aglow_session_run(session, &input, 1, &results), AGLOW_OK) << aglow_error_text();
+    ASSERT_EQ(aglow_results_count(results), 3U);
+    const aglow_tensor* label = aglow_results_get(results, 0);
+    EXPECT_EQ(label->kind, AGLOW_STRING);
+    EXPECT_THAT(std::vector<int64_t>(label->dims, label->dims + label->rank), ElementsAre(rows));
+    const auto* words = static_cast<const char* const*>(label->data);
+    if (rows > 0) EXPECT_THAT(std::vector<std::string>(words, words + rows), ElementsAre("no", "yes", "no"));
+    const aglow_tensor* keys = aglow_results_get(results, 1);
+    EXPECT_EQ(keys->kind, AGLOW_STRING);
+    EXPECT_EQ(keys->dims[0], rows > 0 ? 2 : 0);
+    EXPECT_EQ(aglow_results_get(results, 2)->dims[0], rows);
+    aglow_results_free(results);
+  }
+  aglow_session_close(session);
+}
+
+TEST(CApi, ProgramsGiveNumbersWithLabels) {
+  const std::string file = named();
+  aglow_options* options = aglow_options_new();
+  EXPECT_EQ(aglow_options_set_dim(options, "n", 2), AGLOW_OK);
+  aglow_model* model = nullptr;
+  ASSERT_EQ(aglow_load_memory(file.data(), file.size(), options, &model), AGLOW_OK) << aglow_error_text();
+  aglow_options_free(options);
+  const float x[] = {1, 2, 4, 3};
+  int64_t label[2] = {};
+  float scores[4] = {};
+  ASSERT_EQ(aglow_bind_input(model, 0, x, sizeof(x)), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 0, label, sizeof(label)), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_bind_output(model, 1, scores, sizeof(scores)), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_EQ(aglow_output_keys(model, 0), nullptr);
+  EXPECT_EQ(aglow_output_words(model, 1), nullptr);
+  EXPECT_EQ(aglow_output_keys(model, 2), nullptr);
+  ASSERT_NE(aglow_output_words(model, 0), nullptr);
+  ASSERT_NE(aglow_output_keys(model, 1), nullptr);
+  const auto* words = static_cast<const char* const*>(aglow_output_words(model, 0)->data);
+  const auto* keys = static_cast<const char* const*>(aglow_output_keys(model, 1)->data);
+  EXPECT_STREQ(words[label[0]], "no");
+  EXPECT_STREQ(words[label[1]], "yes");
+  EXPECT_THAT(std::vector<std::string>(keys, keys + 2), ElementsAre("yes", "no"));
+  EXPECT_THAT(std::vector<float>(scores, scores + 4), ElementsAre(1, 2, 4, 3));
+  aglow_free(model);
+}
+
 TEST(CApi, SessionsSayWhatDoesNotFit) {
   const std::string file = anyRows();
   aglow_session* session = nullptr;

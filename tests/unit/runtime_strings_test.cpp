@@ -115,11 +115,27 @@ TEST(LetterCase, LeavesBytesThatAreNoText) {
 }
 
 TEST(Regex, MatchesWholeTexts) {
-  const auto matches = fullMatches("a+b?", {"aab", "aabc", "", "a", "a\n"});
-  if (!matches.ok() && matches.error().code == Code::UnsupportedFeature) GTEST_SKIP() << "built without RE2";
-  ASSERT_TRUE(matches.ok());
-  EXPECT_THAT(*matches, ElementsAre(1, 0, 0, 1, 0));
-  EXPECT_EQ(fullMatches("(unclosed", {"a"}).error().code, Code::BadNode);
+  const auto pattern = Pattern::create("a+b?");
+  if (!pattern.ok() && pattern.error().code == Code::UnsupportedFeature) GTEST_SKIP() << "built without RE2";
+  ASSERT_TRUE(pattern.ok());
+  for (const std::string text : {"aab", "a"}) EXPECT_TRUE(pattern->matchesAll(text)) << text;
+  for (const std::string text : {"aabc", "", "a\n"}) EXPECT_FALSE(pattern->matchesAll(text)) << text;
+  EXPECT_EQ(Pattern::create("(unclosed").error().code, Code::BadNode);
+}
+
+TEST(Regex, FindsTheFirstOrTheLongest) {
+  const auto first = Pattern::create("a|ab"), longest = Pattern::create("a|ab", Pattern::Prefer::Longest);
+  if (!first.ok() && first.error().code == Code::UnsupportedFeature) GTEST_SKIP() << "built without RE2";
+  ASSERT_TRUE(first.ok() && longest.ok());
+  const auto lengthAt = [](const Pattern& pattern, size_t from) {
+    const auto found = pattern.find("xabab", from);
+    return found ? std::pair(found->begin, found->end - found->begin) : std::pair(size_t{9}, size_t{0});
+  };
+  EXPECT_EQ(lengthAt(*first, 0), std::pair(size_t{1}, size_t{1}));
+  EXPECT_EQ(lengthAt(*longest, 0), std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(lengthAt(*longest, 2), std::pair(size_t{3}, size_t{2}));
+  EXPECT_EQ(lengthAt(*longest, 4), std::pair(size_t{9}, size_t{0}));
+  EXPECT_EQ(lengthAt(*longest, 6), std::pair(size_t{9}, size_t{0}));  // behind the text
 }
 
 }  // namespace

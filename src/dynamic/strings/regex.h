@@ -1,16 +1,34 @@
 // Regular expressions in time linear to the text, whatever the pattern.
 #pragma once
 
-#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "support/error.h"
 
 namespace aglow::strings {
 
-// For each text 1 if all of it matches, else 0. BadNode when the pattern is none; UnsupportedFeature in a build without
-// RE2.
-Result<std::vector<int64_t>> fullMatches(const std::string& pattern, const std::vector<std::string>& texts);
+class Pattern {
+public:
+  enum class Prefer : uint8_t { First, Longest };  // alternative, of those that match at one place
+
+  // BadNode when the pattern is none; UnsupportedFeature in a build without RE2.
+  static Result<Pattern> create(const std::string& pattern, Prefer prefer = Prefer::First);
+
+  bool matchesAll(std::string_view text) const;
+  // The first match that begins at a position or behind it.
+  struct Span {
+    size_t begin = 0, end = 0;
+  };
+  std::optional<Span> find(std::string_view text, size_t from) const;
+
+private:
+  struct Expression;
+  explicit Pattern(std::shared_ptr<const Expression> expression) : expression_(std::move(expression)) {}
+
+  std::shared_ptr<const Expression> expression_;
+};
 
 }  // namespace aglow::strings

@@ -104,6 +104,22 @@ int64_t Call::integer(std::string_view name, int64_t otherwise) const {
   return attribute->i;
 }
 
+std::vector<int64_t> Call::ints(std::string_view name) const {
+  const onnx::Attribute* attribute = attr(name);
+  if (attribute == nullptr) return {};
+  if (attribute->type != onnx::AttributeType::Ints)
+    fail(Code::BadNode, fmt::format("expected attribute '{}' to be a list of ints", name));
+  return attribute->ints;
+}
+
+std::vector<std::string> Call::words(std::string_view name) const {
+  const onnx::Attribute* attribute = attr(name);
+  if (attribute == nullptr) return {};
+  if (attribute->type != onnx::AttributeType::Strings)
+    fail(Code::BadNode, fmt::format("expected attribute '{}' to be a list of strings", name));
+  return attribute->strings;
+}
+
 const StringTensor& Call::strings(size_t operand) const {
   if (operand >= operands.size() || operands[operand].none)
     fail(Code::BadNode, fmt::format("input {} is required but missing", operand));
@@ -114,7 +130,9 @@ const StringTensor& Call::strings(size_t operand) const {
 
 Diagnosed<Values> run(const Call& call) {
   try {
-    if (Handler* handler = call.node.domain.empty() ? findHandler(call.node.opType) : nullptr) return handler(call);
+    if (Handler* handler = findHandler(call.node.domain, call.node.opType)) return handler(call);
+    if (std::any_of(call.operands.begin(), call.operands.end(), [](const ModelValue& v) { return !v.maps.empty(); }))
+      fail(Code::UnsupportedFeature, "the operator does not take maps");
     for (const Move& move : kMoves)
       if (move.name == call.node.opType && move.domain == call.node.domain) return moved(call, move.carries);
     fail(Code::UnsupportedFeature, "the operator does not work on strings");

@@ -1,4 +1,4 @@
-// Nodes that take or give strings, run on the host between compiled parts.
+// Nodes that take or give strings or maps, run on the host between compiled parts.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,14 @@ struct Call {
   const onnx::Attribute* attr(std::string_view name) const;
   std::string word(std::string_view name, std::string otherwise = {}) const;
   int64_t integer(std::string_view name, int64_t otherwise) const;
+  // None where the attribute is missing.
+  std::vector<int64_t> ints(std::string_view name) const;
+  std::vector<std::string> words(std::string_view name) const;
   // An operand of strings; BadNode when it is missing or something else.
   const StringTensor& strings(size_t operand) const;
 };
 
-// The results of a node; UnsupportedFeature when its operator does not take strings.
+// The results of a node; UnsupportedFeature when its operator does not take strings or maps.
 Diagnosed<Values> run(const Call& call);
 
 // A node whose strings are in its attributes (keys, labels, categories), as one that has their numbers instead. It can

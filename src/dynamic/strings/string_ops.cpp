@@ -173,29 +173,29 @@ Values normalize(const Call& call) {
 
 Values regexFullMatch(const Call& call) {
   const StringTensor& x = call.strings(0);
-  const onnx::Attribute* pattern = call.attr("pattern");
-  if (pattern == nullptr) fail(Code::BadNode, "attribute 'pattern' is required but missing");
-  const std::vector<int64_t> matches = orFail(fullMatches(call.word("pattern"), x.strings()));
+  if (call.attr("pattern") == nullptr) fail(Code::BadNode, "attribute 'pattern' is required but missing");
+  const Pattern pattern = orFail(Pattern::create(call.word("pattern")));
+  std::vector<int64_t> matches;
+  for (const std::string& text : x.strings()) matches.push_back(pattern.matchesAll(text) ? 1 : 0);
   return {ModelValue::of(Tensor::of(Type(ElemKind::Bool, x.shape()), matches))};
 }
 
-struct Row {
-  std::string_view name;
-  Handler* handler;
-};
-
-constexpr Row kRows[] = {
-    {"Cast", cast},           {"CastLike", castLike},
-    {"Constant", constant},   {"RegexFullMatch", regexFullMatch},
-    {"StringConcat", concat}, {"StringNormalizer", normalize},
-    {"StringSplit", split},
-};
-
 }  // namespace
 
-Handler* findHandler(std::string_view name) {
-  for (const Row& row : kRows)
-    if (row.name == name) return row.handler;
+std::span<const HandlerRow> stringHandlers() {
+  static constexpr HandlerRow rows[] = {
+      {"Cast", cast},           {"CastLike", castLike},
+      {"Constant", constant},   {"RegexFullMatch", regexFullMatch},
+      {"StringConcat", concat}, {"StringNormalizer", normalize},
+      {"StringSplit", split},
+  };
+  return rows;
+}
+
+Handler* findHandler(std::string_view domain, std::string_view name) {
+  for (const auto& rows : {stringHandlers(), mapHandlers(), tokenizerHandlers()})
+    for (const HandlerRow& row : rows)
+      if (row.name == name && row.domain == domain) return row.handler;
   return nullptr;
 }
 

@@ -1,5 +1,7 @@
-// Operators that look into strings, or make them.
+// Operators that look into strings or maps, or make them, by theme.
 #pragma once
+
+#include <span>
 
 #include "dynamic/strings/string_node.h"
 
@@ -7,7 +9,17 @@ namespace aglow::strings {
 
 using Handler = Values(const Call&);
 
-// Of the standard domain; null when there is none.
-Handler* findHandler(std::string_view name);
+struct HandlerRow {
+  std::string_view name;
+  Handler* handler;
+  std::string_view domain = {};
+};
+
+std::span<const HandlerRow> stringHandlers();
+std::span<const HandlerRow> mapHandlers();
+std::span<const HandlerRow> tokenizerHandlers();
+
+// Null when there is none.
+Handler* findHandler(std::string_view domain, std::string_view name);
 
 }  // namespace aglow::strings

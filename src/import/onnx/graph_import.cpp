@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "import/onnx/host_values.h"
+#include "import/onnx/labels.h"
+#include "import/onnx/nchwc.h"
 #include "import/onnx/own_domain.h"
-#include "import/onnx/strings.h"
 #include "import/onnx/tensor_data.h"
 
 namespace aglow::onnx {
@@ -99,8 +101,15 @@ void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std
       add(proto.name, toTensor(proto, model_));
       continue;
     }
-    if (Result<StringTensor> strings = toStrings(proto); !strings.ok()) report(std::move(strings).error());
-    scope.strings.insert(proto.name);
+    const Result<StringTensor> strings = toStrings(proto);
+    if (!strings.ok()) report(strings.error());
+    if (mayCut_ || !strings.ok()) {
+      scope.onHost.insert(proto.name);
+      continue;
+    }
+    NumberedStrings words = numbered(*strings);
+    const Value numbers = result_.module->addConstant(proto.name, std::move(words.numbers))->result();
+    define(scope, proto.name, Imported::labelled(numbers, std::move(words.labels)));
   }
   for (const SparseTensorProto& proto : graph.sparseInitializers)
     if (isWanted(proto.values.name)) add(proto.values.name, toTensor(proto, model_));
@@ -118,9 +127,9 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
       if (!isGiven) continue;  // the initializer is its value
       scope.values.erase(info.name);
     }
-    if (scope.strings.contains(info.name) && !isGiven) continue;
-    if (isGiven && given->second.hasStrings()) {
-      report(stringsNeedRuntime().at(fmt::format("input '{}'", info.name)));
+    if (scope.onHost.contains(info.name) && !isGiven) continue;
+    if (isGiven && given->second.onHost()) {
+      report(needsRuntime().at(fmt::format("input '{}'", info.name)));
       scope.failed.insert(info.name);
       continue;
     }
@@ -156,8 +165,9 @@ void GraphImport::importInputs(const Graph& graph, const ImportOptions& options,
 
 Port GraphImport::portOf(const std::string& name, const Imported& value) {
   Port port{.kind = Port::Kind::None, .name = name, .placeholder = {}, .type = {}, .items = {}};
-  if (value.kind == Imported::Kind::Tensor) {
+  if (value.hasTensor()) {
     port.kind = Port::Kind::Tensor;
+    port.labels = value.labels;
     port.placeholder = value.tensor.node->name();
     port.type = value.tensor.type();
   } else if (value.kind == Imported::Kind::Sequence) {
@@ -169,12 +179,12 @@ Port GraphImport::portOf(const std::string& name, const Imported& value) {
 
 void GraphImport::addOutput(const std::string& outputName, const Imported& outputValue) {
   const auto saved = [&](auto&& self, const std::string& name, const Imported& value) -> Imported {
-    if (value.kind == Imported::Kind::Tensor) {
+    Imported copy = value;
+    if (value.hasTensor()) {
       Placeholder* target = result_.module->addPlaceholder(name, value.tensor.type());
       builder_.save(value.tensor, target);
-      return Imported::of(target->result());
+      copy.tensor = target->result();
     }
-    Imported copy = value;
     for (size_t i = 0; i < copy.items.size(); ++i)
       copy.items[i] = self(self, fmt::format("{}[{}]", name, i), copy.items[i]);
     return copy;
@@ -199,8 +209,8 @@ void GraphImport::importOutputs(const Graph& graph, Scope& scope) {
     if (isFailed(scope, info.name)) continue;
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
-      report(isStrings(scope, info.name) ? stringsNeedRuntime().at(fmt::format("output '{}'", info.name))
-                                         : uncomputedOutput(info.name));
+      report(isOnHost(scope, info.name) ? needsRuntime().at(fmt::format("output '{}'", info.name))
+                                        : uncomputedOutput(info.name));
       continue;
     }
     if (checkOutput(info, *value)) addOutput(info.name, *value);
@@ -262,16 +272,16 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
         {.code = Code::LimitReached, .message = fmt::format("the model unfolds into more than {} nodes", kMaxNodes)});
 
   std::vector<Imported> operands;
-  bool failed = false, strings = makesStrings(original);
+  bool failed = false, onHost = false;  // an operand that lives on the host
   const bool waiting = waits(original);
   for (const std::string& name : original.inputs) {
     if (waiting) break;
     const Imported* value = name.empty() ? nullptr : lookup(scope, name);
     if (value == nullptr && !name.empty()) {
-      const bool isString = isStrings(scope, name);
-      if (!isString && !isFailed(scope, name)) failNode(undefinedValue(name));
-      strings = strings || isString;
-      failed = failed || !isString;
+      const bool hosted = isOnHost(scope, name);
+      if (!hosted && !isFailed(scope, name)) failNode(undefinedValue(name));
+      onHost = onHost || hosted;
+      failed = failed || !hosted;
       continue;
     }
     operands.push_back(value == nullptr ? Imported::none() : *value);
@@ -302,13 +312,16 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
   aglow::Node* const last = function_->back();
   builder_.named(!node.name.empty() ? node.name : node.outputs.empty() ? node.opType : node.outputs.front());
   try {
-    if (strings) leaveStrings();
+    const std::optional<LabelledNode> labelled = onHost || mayCut_ ? std::nullopt : onNumbers(node, operands);
+    if (onHost || (makesStrings(node) && !labelled && (mayCut_ || node.opType != "Constant"))) leaveToHost();
     if (function != nullptr) {
       results = callFunction(*function, node, operands);
     } else {
-      OpImport op(*this, node, version, builder_, operands);
+      OpImport op(*this, labelled ? labelled->node : node, version, builder_, labelled ? labelled->operands : operands);
       row->handler(op);
       results = std::move(op.results());
+      if (labelled && !results.empty() && results.front().kind == Imported::Kind::Tensor)
+        results.front() = Imported::labelled(results.front().tensor, labelled->labels);
     }
     foldSince(last, results);
   } catch (const BuildFailure& failure) {
@@ -368,7 +381,7 @@ std::vector<Imported> GraphImport::callFunction(const onnx::Function& function, 
     const Imported* value = lookup(scope, name);
     if (value == nullptr) {
       if (isFailed(scope, name)) throw Reported{};
-      if (isStrings(scope, name)) leaveStrings();
+      if (isOnHost(scope, name)) leaveToHost();
       fail(Code::BadGraph, fmt::format("function '{}' does not compute its output '{}'", function.name, name));
     }
     results.push_back(*value);
@@ -394,12 +407,17 @@ std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::v
     const Imported* value = lookup(scope, info.name);
     if (value == nullptr) {
       if (isFailed(scope, info.name)) throw Reported{};
-      if (isStrings(scope, info.name)) leaveStrings();
+      if (isOnHost(scope, info.name)) leaveToHost();
       fail(Code::BadGraph, fmt::format("the nested graph does not compute its output '{}'", info.name));
     }
     results.push_back(*value);
   }
   return results;
+}
+
+int64_t GraphImport::channelBlock() {
+  if (channelBlock_ == 0) channelBlock_ = onnx::channelBlock(model_);
+  return channelBlock_;
 }
 
 // ---------------------------------------------------------------- constants
@@ -449,7 +467,7 @@ void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
   }
   const auto update = [&](auto&& self, Imported& value) -> void {
     for (Imported& item : value.items) self(self, item);
-    if (value.kind != Imported::Kind::Tensor) return;
+    if (!value.hasTensor()) return;
     if (const auto it = folded.find(value.tensor.node); it != folded.end())
       value.tensor = it->second[static_cast<size_t>(value.tensor.index)];
   };

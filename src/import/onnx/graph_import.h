@@ -33,6 +33,7 @@ public:
   std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs, std::string place);
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
   bool mayCut() const { return mayCut_; }
+  int64_t channelBlock();
 
 private:
   // Names of a graph and of those around it, the opsets in force, and a function's attributes as its caller gave them.
@@ -43,8 +44,8 @@ private:
     std::map<std::string, const Attribute*> attributes;
     const onnx::Function* function = nullptr;  // a function's body: names of the caller are out of sight
     std::unordered_map<std::string, Imported> values;
-    std::set<std::string> failed;   // defined by nodes that could not be imported
-    std::set<std::string> strings;  // values that are never imported: nodes that read them are left to the runtime
+    std::set<std::string> failed;  // defined by nodes that could not be imported
+    std::set<std::string> onHost;  // values that are never imported: nodes that read them are left to the runtime
   };
 
   class Entered;
@@ -66,9 +67,9 @@ private:
                                      const std::vector<Imported>& operands);
   const Imported* lookup(const Scope& scope, const std::string& name) const;
   bool isFailed(const Scope& scope, const std::string& name) const;
-  bool isStrings(const Scope& scope, const std::string& name) const;
+  bool isOnHost(const Scope& scope, const std::string& name) const;
   // Leaves the node at hand to the runtime, or fails where there is none.
-  [[noreturn]] void leaveStrings() const;
+  [[noreturn]] void leaveToHost() const;
   void define(Scope& scope, const std::string& name, Imported value);
   Node resolved(const Node& node, const Scope& scope) const;
   void foldSince(aglow::Node* last, std::vector<Imported>& results);
@@ -92,6 +93,7 @@ private:
   std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input
   std::vector<Scope*> scopes_;                                      // innermost last
   size_t imported_ = 0;
+  int64_t channelBlock_ = 0;  // 0: not asked for yet
 };
 
 // Makes a scope the innermost one for as long as it lives, also when an exception ends it.

@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "import/onnx/host_values.h"
 #include "import/onnx/inputs.h"
-#include "import/onnx/strings.h"
 #include "import/onnx/tensor_data.h"
 
 namespace aglow::onnx {
@@ -49,6 +49,16 @@ private:
   };
   std::map<std::string, Binding> sizes_;
 };
+
+// Whether maps are what a type asks for, and only where it does.
+bool mapsFit(const TypeProto& type, const ModelValue& given) {
+  const bool wanted = type.kind == TypeProto::Kind::Map;
+  if (given.maps.empty()) return !wanted || given.isSequence;
+  return wanted && std::all_of(given.maps.begin(), given.maps.end(), [&](const MapValue& map) {
+           const int32_t values = map.hasStrings() ? kStringType : elemInfo(map.numbers().type().kind()).onnx;
+           return areStrings(map.keys()) == (type.elemType == kStringType) && values == type.elem->elemType;
+         });
+}
 
 class Resolver {
 public:
@@ -106,7 +116,7 @@ private:
       return std::nullopt;
     }
     if (type.elemType == kStringType) {
-      report(stringsNeedRuntime().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
+      report(needsRuntime().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
       return std::nullopt;
     }
     const std::optional<ElemKind> kind = elemKindByOnnx(type.elemType);
@@ -122,12 +132,16 @@ private:
   }
 
   void fromGiven(const ValueInfo& info, const ModelValue& given) {
-    if (given.none || given.isSequence) return;
+    if (given.none) return;
+    const auto mismatch = [&] {
+      report({.code = Code::BadBinding,
+              .message = fmt::format("input '{}' is {}; expected {}", info.name, given.text(), describe(info.type))});
+    };
+    const TypeProto& declared = tensorType(info);
+    if (!mapsFit(declared.kind == TypeProto::Kind::Sequence ? *declared.elem : declared, given)) return mismatch();
+    if (given.isSequence || given.isMap()) return;
     const bool ofStrings = tensorType(info).kind == TypeProto::Kind::Tensor && tensorType(info).elemType == kStringType;
-    if (ofStrings != given.isStrings())
-      return report(
-          {.code = Code::BadBinding,
-           .message = fmt::format("input '{}' is {}; expected {}", info.name, given.text(), describe(info.type))});
+    if (ofStrings != given.isStrings()) return mismatch();
     if (ofStrings) return settle(info, std::nullopt, given.strings.front().shape().dims(), kGiven);
     if (given.tensors.size() != 1) return;
     const Type& type = given.tensors.front().type();

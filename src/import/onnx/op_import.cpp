@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "import/onnx/graph_import.h"
+#include "import/onnx/host_values.h"
 #include "support/check.h"
 
 namespace aglow::onnx {
@@ -26,6 +27,7 @@ Value OpImport::in(int i) const {
   const Imported& value = operand(i);
   if (value.kind == Imported::Kind::None)
     fail(Code::BadNode, fmt::format("input {} is required but missing (the node has {})", i, inputs()));
+  if (value.kind == Imported::Kind::Labelled) throw BuildFailure(needsRuntime());
   if (value.kind != Imported::Kind::Tensor)
     fail(Code::BadNode, fmt::format("input {} is a sequence; expected a tensor", i));
   return value.tensor;
@@ -172,6 +174,8 @@ std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vecto
   b.named(name);
   return outputs;
 }
+
+int64_t OpImport::channelBlock() const { return graph_.channelBlock(); }
 
 void OpImport::leaveToRuntime() const {
   if (graph_.mayCut()) throw NeedsValue{};

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "graph/interface.h"
 #include "import/onnx/proto.h"
 
 namespace aglow::onnx {
 
-// A value of the model while it is imported. Sequences and optionals exist only here: the graph has tensors alone.
+// A value of the model while it is imported. Sequences, optionals and what labels say exist only here: the graph has
+// tensors alone. No operator takes a labelled tensor for a plain one.
 struct Imported {
-  enum class Kind : uint8_t { Tensor, Sequence, None };
+  enum class Kind : uint8_t { Tensor, Sequence, None, Labelled };
   Kind kind = Kind::Tensor;
   Value tensor;
   std::vector<Imported> items;
@@ -23,10 +25,16 @@ struct Imported {
     int32_t zero = 0;
   };
   std::optional<Scale> scale = {};
+  std::shared_ptr<const Labels> labels = {};  // Labelled
 
   static Imported of(Value v) { return {.kind = Kind::Tensor, .tensor = v}; }
   static Imported sequence(std::vector<Imported> items) { return {.kind = Kind::Sequence, .items = std::move(items)}; }
   static Imported none() { return {.kind = Kind::None}; }
+  static Imported labelled(Value v, Labels labels) {
+    return {.kind = Kind::Labelled, .tensor = v, .labels = std::make_shared<const Labels>(std::move(labels))};
+  }
+
+  bool hasTensor() const { return kind == Kind::Tensor || kind == Kind::Labelled; }
 };
 
 // Thrown when a shape depends on a value that is not part of the program yet.
@@ -93,6 +101,8 @@ public:
   std::vector<Imported> standard(const Node& as, int64_t opset, std::vector<Imported> operands);
   // How many nodes the function has by now, for limits on unrolling.
   size_t functionSize() const { return b.function().size(); }
+  // Of models with channels in blocks (nchwc.h).
+  int64_t channelBlock() const;
   // Where a model may be cut, leaves the node to be run alone.
   void leaveToRuntime() const;
 

@@ -40,7 +40,8 @@
   X(contribQuantRows)      \
   X(contribBlockRows)      \
   X(contribMiscRows)       \
-  X(stringRows)            \
+  X(nchwcRows)             \
+  X(hostRows)              \
   X(contribModelRows)      \
   X(refusedRows)
 

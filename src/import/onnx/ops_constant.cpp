@@ -3,8 +3,10 @@
 
 #include <cmath>
 
+#include "import/onnx/labels.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
+#include "import/onnx/tensor_data.h"
 #include "support/sizes.h"
 #include "tensor/convert.h"
 
@@ -13,6 +15,12 @@ namespace aglow::onnx {
 namespace {
 
 Type vectorOf(ElemKind kind, size_t count) { return {kind, Shape{static_cast<int64_t>(count)}}; }
+
+// A program has numbers instead.
+void outStrings(OpImport& c, const StringTensor& strings) {
+  NumberedStrings words = numbered(strings);
+  c.out(0, Imported::labelled(c.b.constant(std::move(words.numbers)), std::move(words.labels)));
+}
 
 void constant(OpImport& c) {
   constexpr std::string_view kForms[] = {"value",     "sparse_value", "value_float",  "value_floats",
@@ -23,6 +31,8 @@ void constant(OpImport& c) {
   if (given.size() != 1)
     fail(Code::BadNode, fmt::format("expected exactly one attribute with the value, got {}", given.size()));
   const std::string_view form = given.front();
+  if (form == "value" && c.attr(form)->t && c.attr(form)->t->dataType == kStringType)
+    return outStrings(c, orFail(toStrings(*c.attr(form)->t)));
   if (form == "value" || form == "sparse_value") return c.out(c.b.constant(c.tensor(form)));
   if (form == "value_float") return c.out(c.b.scalar(ElemKind::Float32, c.real(form)));
   if (form == "value_floats") {
@@ -32,7 +42,9 @@ void constant(OpImport& c) {
   if (form == "value_int")
     return c.out(c.b.constant(Tensor::of(Type(ElemKind::Int64, Shape{}), std::vector{c.integer(form)})));
   if (form == "value_ints") return c.out(c.b.ints(c.ints(form)));
-  fail(Code::UnsupportedFeature, "tensors of strings are not supported");
+  if (form == "value_string") return outStrings(c, StringTensor(Shape{}, {c.word(form)}));
+  const std::vector<std::string> words = c.words(form);
+  outStrings(c, StringTensor(Shape{std::ssize(words)}, words));
 }
 
 void constantOfShape(OpImport& c) {

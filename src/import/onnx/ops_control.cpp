@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/host_values.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 
@@ -44,6 +45,7 @@ Value stacked(Builder& b, const std::vector<Value>& steps, int64_t axis) {
 }
 
 Value tensorOf(const Imported& value, std::string_view what) {
+  if (value.kind == Imported::Kind::Labelled) throw BuildFailure(needsRuntime());
   if (value.kind != Imported::Kind::Tensor) fail(Code::BadNode, fmt::format("expected {} to be a tensor", what));
   return value.tensor;
 }

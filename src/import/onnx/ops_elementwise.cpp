@@ -109,19 +109,6 @@ void swiGlu(OpImport& c) {
   c.out(c.b.mul(c.b.swish(gate, {.alpha = c.real("alpha", 1)}), value));
 }
 
-// Without training, or with nothing to drop, the input itself; the mask keeps everything.
-void dropout(OpImport& c) {
-  const Value x = c.in(0);
-  bool training = c.version < 7 && c.integer("is_test", 0) == 0;
-  if (c.version >= 12) training = c.has(2) && c.constantInt(2) != 0;
-  const double ratio = c.has(1) ? c.constantReal(1) : c.real("ratio", 0.5);
-  if (training && ratio != 0)
-    fail(Code::UnsupportedFeature, "Dropout in training mode draws random numbers; only a ratio of 0 is supported");
-  c.out(0, x);
-  const ElemKind mask = c.version < 10 ? x.kind() : ElemKind::Bool;
-  if (c.wants(1)) c.out(1, c.b.splat({.value = 1, .elem = mask, .shape = x.shape().dims()}));
-}
-
 void cumulated(OpImport& c, const std::string& kind) {
   const Value x = c.in(0);
   c.out(c.b.scan(x, {.kind = kind,
@@ -136,12 +123,11 @@ void cumProd(OpImport& c) { cumulated(c, "prod"); }
 
 std::span<const OpRow> elementwiseRows() {
   static constexpr OpRow rows[] = {
-      {"Min", minimum},     {"Max", maximum},        {"Sum", sum},
-      {"Mean", mean},       {"Greater", greater, 7}, {"GreaterOrEqual", greaterOrEqual},
-      {"Mod", mod},         {"BitShift", bitShift},  {"Clip", clip},
-      {"PRelu", pRelu, 7},  {"Gelu", gelu},          {"Shrink", shrink},
-      {"SwiGLU", swiGlu},   {"Dropout", dropout},    {"CumSum", cumSum},
-      {"CumProd", cumProd},
+      {"Min", minimum},    {"Max", maximum},        {"Sum", sum},
+      {"Mean", mean},      {"Greater", greater, 7}, {"GreaterOrEqual", greaterOrEqual},
+      {"Mod", mod},        {"BitShift", bitShift},  {"Clip", clip},
+      {"PRelu", pRelu, 7}, {"Gelu", gelu},          {"Shrink", shrink},
+      {"SwiGLU", swiGlu},  {"CumSum", cumSum},      {"CumProd", cumProd},
   };
   return rows;
 }

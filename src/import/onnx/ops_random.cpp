@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <random>
 
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
@@ -20,30 +22,47 @@ uint64_t scrambled(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The same for the same seed; without one, another for each node.
-uint64_t seedOf(const OpImport& c) {
-  if (c.hasAttr("seed")) {
-    const auto seed = static_cast<float>(c.real("seed"));
-    uint32_t bits = 0;
-    std::memcpy(&bits, &seed, sizeof bits);
-    return scrambled(bits);
-  }
+// Another for each node.
+uint64_t ownSeed(const OpImport& c) {
   uint64_t seed = c.functionSize();
   for (const std::string& name : c.node.outputs)
     for (const char letter : name) seed = scrambled(seed ^ static_cast<unsigned char>(letter));
   return scrambled(~seed);
 }
 
-// Numbers from 0 up to, but without, 1.
-std::vector<double> uniform(uint64_t seed, const Shape& shape) {
+// The same for the same seed; without one, another for each node.
+uint64_t seedOf(const OpImport& c) {
+  if (!c.hasAttr("seed")) return ownSeed(c);
+  const auto seed = static_cast<float>(c.real("seed"));
+  uint32_t bits = 0;
+  std::memcpy(&bits, &seed, sizeof bits);
+  return scrambled(bits);
+}
+
+// As many numbers as a shape has elements, each made of its position.
+std::vector<double> numbersFor(const Shape& shape, const std::function<double(uint64_t)>& next) {
   constexpr int64_t kMost = int64_t{1} << 27;
   if (shape.elements() > kMost)
     fail(Code::TooLarge, fmt::format("{} random numbers exceed the limit of {}", shape.elements(), kMost));
   std::vector<double> values;
   values.reserve(static_cast<size_t>(shape.elements()));
-  for (int64_t i = 0; i < shape.elements(); ++i)
-    values.push_back(std::ldexp(static_cast<double>(scrambled(seed + static_cast<uint64_t>(i)) >> 11), -53));
+  for (int64_t i = 0; i < shape.elements(); ++i) values.push_back(next(static_cast<uint64_t>(i)));
   return values;
+}
+
+// Numbers from 0 up to, but without, 1.
+std::vector<double> uniform(uint64_t seed, const Shape& shape) {
+  return numbersFor(shape, [&](uint64_t i) { return std::ldexp(static_cast<double>(scrambled(seed + i) >> 11), -53); });
+}
+
+// The same from the Mersenne Twister, two of its numbers for each, as numpy has them: the standard defines what Dropout
+// drops by a program for numpy.
+std::vector<double> twisted(uint32_t seed, const Shape& shape) {
+  std::mt19937 twister(seed);
+  return numbersFor(shape, [&](uint64_t) {
+    const uint32_t high = static_cast<uint32_t>(twister()) >> 5, low = static_cast<uint32_t>(twister()) >> 6;
+    return std::ldexp(std::ldexp(high, 26) + low, -53);
+  });
 }
 
 // Two uniform numbers for each (Box and Muller).
@@ -81,6 +100,34 @@ void bernoulli(OpImport& c) {
   c.out(c.b.casted(c.b.less(draw, x), c.elem("dtype", x.kind())));
 }
 
+// Whether elements are to be dropped. Before opset 7 a node without 'is_test' means training by the letter, but in
+// files made to be run it means nothing.
+bool isTraining(OpImport& c) {
+  if (c.version < 7) return c.integer("is_test", 1) == 0;
+  return c.version >= 12 && c.has(2) && c.constantInt(2) != 0;
+}
+
+// The input itself, with a mask that keeps everything; in training what is kept of it, the larger for what is not.
+void dropout(OpImport& c) {
+  Builder& b = c.b;
+  const Value x = c.in(0);
+  const double ratio = !isTraining(c) ? 0 : c.has(1) ? c.constantReal(1) : c.real("ratio", 0.5);
+  const ElemKind maskKind = c.version < 10 ? x.kind() : ElemKind::Bool;
+  if (!(ratio >= 0 && ratio < 1))
+    fail(Code::BadNode, fmt::format("expected a ratio from 0 to less than 1, got {}", ratio));
+  if (ratio == 0) {
+    c.out(0, x);
+    if (c.wants(1)) c.out(1, b.splat({.value = 1, .elem = maskKind, .shape = x.shape().dims()}));
+    return;
+  }
+  std::vector<double> kept = twisted(
+      static_cast<uint32_t>(c.hasAttr("seed") ? c.integer("seed") : static_cast<int64_t>(ownSeed(c))), x.shape());
+  for (double& value : kept) value = value >= ratio ? 1 : 0;
+  const Value mask = b.constant(Tensor::of(Type(x.kind(), x.shape()), kept));
+  c.out(0, b.mul(b.mul(x, mask), b.scalarLike(x, 1 / (1 - ratio))));
+  if (c.wants(1)) c.out(1, b.casted(mask, maskKind));
+}
+
 // The largest of logarithms of probabilities, each with noise that makes it win as often as its probability says.
 void multinomial(OpImport& c) {
   Builder& b = c.b;
@@ -107,6 +154,7 @@ std::span<const OpRow> randomRows() {
       {"RandomNormalLike", randomLike<true>},
       {"RandomUniformLike", randomLike<false>},
       {"Bernoulli", bernoulli},
+      {"Dropout", dropout},
       {"Multinomial", multinomial},
   };
   return rows;

@@ -6,8 +6,6 @@ namespace aglow::onnx {
 
 namespace {
 
-constexpr std::string_view kMaps = "maps have no tensors here; take the model's output before this operator";
-
 constexpr std::string_view kSearch =
     "it runs a model of its own in a loop; compile that model, and write the loop around it";
 constexpr std::string_view kForeign = "it holds a program of another compiler; export the model without it";
@@ -16,8 +14,6 @@ constexpr OpRow refused(std::string_view name, std::string_view why, std::string
   return {.name = name, .handler = nullptr, .domain = domain, .refusal = why};
 }
 
-constexpr std::string_view kMl = "ai.onnx.ml";
-
 }  // namespace
 
 std::span<const OpRow> refusedRows() {
@@ -25,10 +21,6 @@ std::span<const OpRow> refusedRows() {
       refused("ImageDecoder",
               "decoding image files is no computation on tensors; do this step before the model is run"),
       refused("Gradient", "export the model with its gradient written out as operators", "ai.onnx.preview.training"),
-      refused("CastMap", kMaps, kMl),
-      refused("DictVectorizer", kMaps, kMl),
-      refused("ZipMap", kMaps, kMl),
-      refused("Tokenizer", "do this step before the model is run", kMicrosoft),
       refused("BeamSearch", kSearch, kMicrosoft),
       refused("GreedySearch", kSearch, kMicrosoft),
       refused("Sampling", kSearch, kMicrosoft),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/host_values.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 
@@ -11,6 +12,7 @@ namespace aglow::onnx {
 namespace {
 
 const std::vector<Imported>& itemsOf(const OpImport& c, int input) {
+  if (c.operand(input).kind == Imported::Kind::Labelled) throw BuildFailure(needsRuntime());
   if (c.operand(input).kind != Imported::Kind::Sequence)
     fail(Code::BadNode, fmt::format("expected a sequence as input {}", input));
   return c.operand(input).items;

@@ -160,8 +160,8 @@ void GraphImport::importKnown(const PartRequest& request, Scope& scope) {
       return Imported::of(v);
     };
     const ModelValue& value = it->second.value;
-    if (value.hasStrings()) {
-      scope.strings.insert(name);
+    if (value.onHost()) {
+      scope.onHost.insert(name);
       continue;
     }
     Imported imported = Imported::none();

@@ -398,8 +398,20 @@ void read(Reader r, Model& model, bool& hasGraph) {
   }
 }
 
-// Sequences and optionals keep their values in fields by kind: 3 tensors, 5 sequences, 7 optionals.
+// The values of a map are a sequence of tensors.
+void read(Reader r, MapProto& map) {
+  while (r.next()) {
+    if (r.field() == 3) r.appendTo(map.keys);
+    if (r.field() == 4) map.stringKeys.push_back(r.text());
+    if (r.field() != 5) continue;
+    for (Reader values = r.message("SequenceProto"); values.next();)
+      if (values.field() == 3) read(values.message("TensorProto"), map.values.emplace_back());
+  }
+}
+
+// Sequences and optionals keep their values in fields by kind: 3 tensors, 5 sequences, 6 maps, 7 optionals.
 void read(Reader r, ValueProto& value, const TypeProto& type) {
+  if (type.kind == TypeProto::Kind::Map) return read(r, value.maps.emplace_back());
   if (type.kind == TypeProto::Kind::Tensor || type.kind == TypeProto::Kind::None) {
     read(r, value.tensors.emplace_back());
     if (value.name.empty()) value.name = value.tensors.back().name;
@@ -411,11 +423,12 @@ void read(Reader r, ValueProto& value, const TypeProto& type) {
   while (r.next()) {
     const bool holds = r.field() >= 3 && r.field() <= 7;
     if (r.field() == 1) value.name = r.text();
-    if (holds && type.elem != nullptr && (optional || r.field() == 3)) {
+    const bool item = r.field() == (type.elem != nullptr && type.elem->kind == TypeProto::Kind::Map ? 6U : 3U);
+    if (holds && type.elem != nullptr && (optional || item)) {
       value.none = false;
       read(r.message("value"), value, *type.elem);
     } else if (holds) {
-      r.fail("sequences of anything but tensors are not supported");
+      r.fail("sequences of anything but tensors and maps are not supported");
     }
   }
 }
@@ -426,7 +439,7 @@ Result<ValueProto> parseValue(Bytes file, const TypeProto& type) {
   ValueProto value;
   const Status status = wire::parse(file, "value", [&](Reader r) { read(r, value, type); });
   if (!status.ok()) return status.error();
-  if (!value.isSequence && !value.none && value.tensors.size() != 1)
+  if (!value.isSequence && !value.none && value.tensors.size() + value.maps.size() != 1)
     return Error{Code::BadFile, "the optional holds several values"};
   return value;
 }

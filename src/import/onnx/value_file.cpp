@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "import/onnx/tensor_data.h"
@@ -22,6 +23,40 @@ const TypeProto& tensorOf(const TypeProto& type) {
   return value.kind == TypeProto::Kind::Sequence ? *value.elem : value;
 }
 
+// The elements of some tensors in a row.
+Result<MapColumn> columnOf(const std::vector<TensorProto>& protos, const TypeProto& type, const Model& owner) {
+  std::vector<std::string> words;
+  std::vector<std::byte> bytes;
+  const bool ofStrings = type.elemType == kStringType;
+  const std::optional<ElemKind> kind = elemKindByOnnx(type.elemType);
+  if (!kind && !ofStrings)
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = fmt::format("maps to {} are not supported", describe(type))};
+  for (const TensorProto& proto : protos) {
+    AGLOW_TRY(const ModelValue value, toValue(proto, owner));
+    if (value.isStrings() != ofStrings || (!ofStrings && value.tensor().type().kind() != *kind))
+      return Error{.code = Code::BadFile,
+                   .message = fmt::format("a value of the map is {}; expected {}", value.text(), describe(type))};
+    if (ofStrings)
+      words.insert(words.end(), value.strings.front().strings().begin(), value.strings.front().strings().end());
+    else
+      bytes.insert(bytes.end(), value.tensor().data(), value.tensor().data() + value.tensor().bytes());
+  }
+  if (ofStrings) return MapColumn(StringTensor(Shape{std::ssize(words)}, std::move(words)));
+  Tensor column(Type(*kind, Shape{std::ssize(bytes) / elemBytes(*kind)}));
+  std::copy(bytes.begin(), bytes.end(), column.mutableData());
+  return MapColumn(std::move(column));
+}
+
+Result<MapValue> mapOf(const MapProto& proto, const TypeProto& type, const Model& owner) {
+  AGLOW_TRY(MapColumn values, columnOf(proto.values, *type.elem, owner));
+  MapKeys keys = type.elemType == kStringType ? MapKeys(proto.stringKeys) : MapKeys(proto.keys);
+  if (lengthOf(values) != sizeOf(keys))
+    return Error{.code = Code::BadFile,
+                 .message = fmt::format("the map has {} keys and {} values", sizeOf(keys), lengthOf(values))};
+  return MapValue(std::move(keys), std::move(values));
+}
+
 // One .npy file, added to a value.
 Status appendNpy(const std::string& file, const TypeProto& type, ModelValue& value) {
   if (tensorOf(type).kind == TypeProto::Kind::Tensor && tensorOf(type).elemType == kStringType) {
@@ -39,13 +74,19 @@ Status appendNpy(const std::string& file, const TypeProto& type, ModelValue& val
 
 bool isSequence(const TypeProto& type) { return behindOptional(type).kind == TypeProto::Kind::Sequence; }
 
-TypeProto valueType(int32_t elemType, bool sequence) {
+TypeProto valueType(int32_t elemType, bool sequence, int32_t keyType) {
   TypeProto type;
-  type.kind = sequence ? TypeProto::Kind::Sequence : TypeProto::Kind::Tensor;
-  if (sequence)
+  if (sequence) {
+    type.kind = TypeProto::Kind::Sequence;
+    type.elem = std::make_shared<TypeProto>(valueType(elemType, false, keyType));
+  } else if (keyType != 0) {
+    type.kind = TypeProto::Kind::Map;
+    type.elemType = keyType;
     type.elem = std::make_shared<TypeProto>(valueType(elemType, false));
-  else
+  } else {
+    type.kind = TypeProto::Kind::Tensor;
     type.elemType = elemType;
+  }
   return type;
 }
 
@@ -96,6 +137,11 @@ Result<NamedValue> readProtoValue(const std::string& file, const TypeProto& type
     auto converted = toValue(tensor, owner);
     if (!converted.ok()) return std::move(converted).error().at(file);
     result.value.append(*converted);
+  }
+  for (const MapProto& map : proto->maps) {
+    auto converted = mapOf(map, tensorOf(type), owner);
+    if (!converted.ok()) return std::move(converted).error().at(file);
+    result.value.maps.push_back(*std::move(converted));
   }
   return result;
 }

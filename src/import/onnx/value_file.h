@@ -11,8 +11,9 @@ namespace aglow::onnx {
 // The type of the tensors that a value is made of: behind optionals and sequences. UnsupportedFeature when there is no
 // such kind.
 Result<ElemKind> elementKindOf(const TypeProto& type);
-// The type of tensors of a kind (TensorProto.DataType), or of a sequence of them, whatever their shapes.
-TypeProto valueType(int32_t elemType, bool sequence);
+// The type of tensors of a kind (TensorProto.DataType), or of maps to such elements where keys have a kind, or of a
+// sequence of either, whatever their shapes.
+TypeProto valueType(int32_t elemType, bool sequence, int32_t keyType = 0);
 // Whether a value of the type is a sequence, when it is there.
 bool isSequence(const TypeProto& type);
 

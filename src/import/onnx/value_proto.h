@@ -5,12 +5,20 @@
 
 namespace aglow::onnx {
 
-// A TensorProto, SequenceProto or OptionalProto, as its type says.
+// Keys, and values in as many tensors of one element, or fewer of several.
+struct MapProto {
+  std::vector<int64_t> keys;
+  std::vector<std::string> stringKeys;
+  std::vector<TensorProto> values;
+};
+
+// A TensorProto, SequenceProto, MapProto or OptionalProto, as its type says.
 struct ValueProto {
   std::string name;
   bool none = false;
   bool isSequence = false;
   std::vector<TensorProto> tensors;  // one, unless a sequence
+  std::vector<MapProto> maps;        // instead of tensors
 };
 Result<ValueProto> parseValue(Bytes file, const TypeProto& type);
 

@@ -77,7 +77,8 @@ private:
                         .symbol = uniqueName(upperCase(cIdentifier(name)), macros_, kTensorMacros),
                         .type = region.type,
                         .access = region.as<PlaceholderInit>()->access,
-                        .offset = entry_.mutableBytes};
+                        .offset = entry_.mutableBytes,
+                        .labels = port.labels};
     entry_.mutableBytes += aligned(region.type.bytes());
     known_[port.placeholder] = tensor;
     to.push_back(std::move(tensor));

@@ -29,6 +29,7 @@ struct BundleTensor {
   Type type;
   Access access = Access::In;
   int64_t offset = 0;  // in mutable memory
+  std::shared_ptr<const Labels> labels = nullptr;
 };
 
 // One function of the bundle: the model for one set of sizes.

@@ -40,6 +40,11 @@ std::string_view cType(ElemKind kind) {
   }
 }
 
+// The digits of the smallest number are no constant in C, for they stand without their sign.
+std::string cNumber(const std::string& number) {
+  return number == std::to_string(INT64_MIN) ? "INT64_MIN" : fmt::format("INT64_C({})", number);
+}
+
 class HeaderWriter {
 public:
   explicit HeaderWriter(const Bundle& bundle) : bundle_(bundle), upper_(upperCase(bundle.name)) {}
@@ -93,9 +98,14 @@ private:
   std::string weightsFile() const { return bundle_.name + (bundle_.weightsInC ? "_weights.c" : ".weights.bin"); }
 
   void tensors(const char* what, const std::vector<BundleTensor>& list) {
-    for (const BundleTensor& tensor : list)
+    for (const BundleTensor& tensor : list) {
       put(" *   {}  {:<24} {:<28} at {}, {} bytes\n", what, commentText(tensor.name), sizesOf(tensor), tensor.offset,
           tensor.type.bytes());
+      if (tensor.labels)
+        put(" *{:32}{}\n", "",
+            tensor.labels->of == Labels::Of::Columns ? "each row is a map, with a column for each key"
+                                                     : "each element says which of the words it is");
+    }
   }
 
   void example(const BundleEntry& entry) {
@@ -141,9 +151,20 @@ private:
         put("#define {}_BYTES {}\n", name, tensor.type.bytes());
         put("#define {}_ELEMENTS {}\n", name, tensor.type.elements());
         put("#define {}(mutableMem) (({} *)(void *)((mutableMem) + {}_OFFSET))\n", name, type, name);
+        if (tensor.labels) labels(name, *tensor.labels);
       }
     }
     put("\n");
+  }
+
+  // For the initializer of an array: const char *const keys[] = NAME_KEYS;
+  void labels(const std::string& name, const Labels& labels) {
+    const char* what = labels.of == Labels::Of::Columns ? "KEYS" : "WORDS";
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < sizeOf(labels.names); ++i)
+      texts.push_back(areStrings(labels.names) ? cString(keyText(labels.names, i)) : cNumber(keyText(labels.names, i)));
+    put("#define {}_{}_COUNT {}\n", name, what, texts.size());
+    put("#define {}_{} {{{}}}\n", name, what, fmt::join(texts, ", "));
   }
 
   void declarations() {

@@ -64,6 +64,16 @@ std::string uniqueName(const std::string& identifier, std::set<std::string>& tak
   return name;
 }
 
+std::string cString(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    // Three octal digits end by themselves, whatever follows; two question marks might start a trigraph.
+    const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '?';
+    text += plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return '"' + text + '"';
+}
+
 std::string commentText(std::string_view name) {
   const std::string printable = shown(name);
   std::string text;

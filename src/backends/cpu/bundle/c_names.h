@@ -1,4 +1,4 @@
-// Names of models and tensors, which may be any bytes, as C identifiers and inside of C comments.
+// Names of models and tensors, which may be any bytes, as C identifiers, strings and inside of C comments.
 #pragma once
 
 #include <set>
@@ -16,6 +16,8 @@ std::string upperCase(std::string text);
 std::string uniqueName(const std::string& identifier, std::set<std::string>& taken,
                        std::span<const std::string_view> endings);
 
+// A string of these bytes, in quotes.
+std::string cString(std::string_view bytes);
 // Printable, and unable to end a comment.
 std::string commentText(std::string_view name);
 
