@@ -59,7 +59,7 @@ llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> makeNamingLayer(llvm::or
 
 }  // namespace
 
-Result<JitCode> JitCode::load(const std::string& object, const std::string& name, bool named) {
+Result<JitCode> JitCode::load(const std::string& object, const std::vector<std::string>& names, bool named) {
   llvm::orc::LLJITBuilder builder;
   if (named) builder.setObjectLinkingLayerCreator(makeNamingLayer);
   auto jit = builder.create();
@@ -68,11 +68,13 @@ Result<JitCode> JitCode::load(const std::string& object, const std::string& name
   code.state_ = std::make_unique<State>();
   code.state_->jit = std::move(*jit);
   llvm::orc::LLJIT& lljit = *code.state_->jit;
-  if (auto error = lljit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, name)))
+  if (auto error = lljit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, names.front())))
     return jitError(std::move(error));
-  auto symbol = lljit.lookup(name);
-  if (!symbol) return jitError(symbol.takeError());
-  code.entry_ = symbol->toPtr<Entry*>();
+  for (const std::string& name : names) {
+    auto symbol = lljit.lookup(name);
+    if (!symbol) return jitError(symbol.takeError());
+    code.entries_.push_back(symbol->toPtr<Entry*>());
+  }
   return code;
 }
 

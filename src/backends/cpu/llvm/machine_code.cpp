@@ -70,19 +70,19 @@ std::string writeModule(const llvm::Module& module, const Target& target, CodeFi
   return text;
 }
 
-std::string codeSource(const Program& program, const Target& target, const CodeOptions& options) {
+std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options) {
   const cpu::Machine& shape = target.shape();
   const TargetOptions& chosen = target.options();
   return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {} {}\n{}", AGLOW_VERSION,
                      LLVM_VERSION_STRING, kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel,
                      chosen.optLevel, chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2,
-                     shape.l3, options.name, options.threads, options.observed, options.apart, print(program));
+                     shape.l3, options.name, options.threads, options.observed, options.apart, print(programs));
 }
 
-std::string generateCode(const Program& program, const MemoryMap& memory, const Target& target,
+std::string generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory, const Target& target,
                          const CodeOptions& options, CodeFile file) {
   llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> module = emitModule(context, program, memory, target, options);
+  const std::unique_ptr<llvm::Module> module = emitModule(context, programs, memory, target, options);
   optimizeModule(*module, target);
   return writeModule(*module, target, file);
 }

@@ -301,11 +301,20 @@ llvm::Function* emitProgram(llvm::Module& module, Library& library, const Progra
   return ModuleEmitter(module, library, program, memory, target, options, debug, listing).run();
 }
 
-std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
-                                         const Target& target, const CodeOptions& options) {
+std::string entryName(const CodeOptions& options, size_t program) {
+  return program == 0 ? options.name : fmt::format("{}.{}", options.name, program);
+}
+
+std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, std::span<const Program> programs,
+                                         std::span<const MemoryMap> memory, const Target& target,
+                                         const CodeOptions& options) {
   std::unique_ptr<llvm::Module> module = newModule(context, options.name, target);
   Library library(*module, target);
-  emitProgram(*module, library, program, memory, target, options);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    CodeOptions own = options;
+    own.name = entryName(options, i);
+    emitProgram(*module, library, programs[i], memory[i], target, own);
+  }
   library.link();
   return module;
 }

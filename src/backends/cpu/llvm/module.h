@@ -22,9 +22,10 @@ llvm::Function* emitProgram(llvm::Module& module, Library& library, const Progra
                             const Target& target, const CodeOptions& options, DebugInfo* debug = nullptr,
                             const Listing* listing = nullptr);
 
-// A module with this function, complete.
-std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, const Program& program, const MemoryMap& memory,
-                                         const Target& target, const CodeOptions& options);
+// A module with such a function for each program, complete.
+std::unique_ptr<llvm::Module> emitModule(llvm::LLVMContext& context, std::span<const Program> programs,
+                                         std::span<const MemoryMap> memory, const Target& target,
+                                         const CodeOptions& options);
 
 // LLVM's passes at the target's optimization level.
 void optimizeModule(llvm::Module& module, const Target& target);
