@@ -106,9 +106,8 @@ def inputs_of_onnx(model, random):
     return found
 
 
-PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder @in(?:out)? )'
-                         r'(\w+)\[([\d,]*)\]')
-
+PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder )(\w+)\[([\d,]*)\]')
+SIGNATURE = re.compile(r'@in(?:out)? %("[^"]*"|[^\s,)]+)')
 
 SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
 
@@ -116,7 +115,10 @@ SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
 def inputs_of_text(data):
     found, text = [], data.decode("utf-8", "replace")
     saved = SAVED.findall(text)
+    given = {name for line in text.splitlines() if line.startswith("program ") for name in SIGNATURE.findall(line)}
     for in_graph, in_program, kind, dims in PLACEHOLDER.findall(text):
+        if in_program and in_program not in given:
+            continue
         shape = [int(extent) for extent in dims.split(",") if extent]
         if in_graph not in saved and kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
             found.append(((in_graph or in_program).strip('"'), 1, np.dtype(NUMPY_KINDS[kind]), shape))
@@ -134,7 +136,7 @@ def inputs_of(seed, data, random):
 
 # ---- options
 
-PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "stack", "memory", "share",
+PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse", "memory", "share",
           "simplify", "dead-code", "place", "moves", "pack-weights", "min-peak-memory", "nothing"]
 ODD_SIZES = ["0", "1", "2", "3", "17", "-1", "", "x", "1.5", "1e3", str(1 << 31), str(1 << 62), str(1 << 64), " 1"]
 CPUS = ["native", "x86-64", "x86-64-v2", "x86-64-v3", "generic", "nothing", "cortex-a76", ""]
@@ -155,8 +157,8 @@ def shared_option(random, inputs):
         lambda: ["--stop-after", random.choice(PHASES)],
         lambda: ["--start-from", random.choice(PHASES)],
         lambda: ["--print-after", random.choice(PHASES)],
-        lambda: ["--disable", random.choice(PHASES + ["winograd", "stack,share", ","])],
-        lambda: ["--stack"],
+        lambda: ["--disable", random.choice(PHASES + ["winograd", "fuse,share", ","])],
+        lambda: ["--fuse"],
         lambda: ["--verify-each"],
         lambda: ["--timing"],
         lambda: ["--opt-size"],
