@@ -90,9 +90,9 @@ aglow_status aglow_load(const char* path, const aglow_options* options, aglow_mo
 aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_options* options, aglow_model** model);
 void aglow_free(aglow_model* model); /* null is fine */
 
-/* A text form may hold several functions over the same weights and state. What follows (inputs, outputs, bindings, runs)
- * is that of the function that is selected; a loaded model has its only one selected, or the one named main, or none
- * yet. What was bound for a function stays while others are selected. */
+/* A text form may hold several functions over the same weights and state. What follows (inputs, outputs, bindings,
+ * runs) is that of the function that is selected; a loaded model has its only one selected, or the one named main, or
+ * none yet. What was bound for a function stays while others are selected. */
 size_t aglow_num_functions(const aglow_model* model);
 const char* aglow_function_name(const aglow_model* model, size_t index); /* null for a number that there is not */
 aglow_status aglow_select(aglow_model* model, const char* function);
@@ -135,8 +135,8 @@ aglow_status aglow_run(aglow_model* model);
 
 /* ---- state: what functions of a model leave for the next run ----
  *
- * A text form may declare state, which begins with a value, and which its functions read and change. It lives as long as
- * the model. A run that fails may leave it half changed. */
+ * A text form may declare state, which begins with a value, and which its functions read and change. It lives as long
+ * as the model. A run that fails may leave it half changed. */
 size_t aglow_num_states(const aglow_model* model);
 const aglow_tensor_info* aglow_state(const aglow_model* model, size_t index); /* null for a number that there is not */
 int aglow_find_state(const aglow_model* model, const char* name);             /* the number of a name, or -1 */

@@ -69,7 +69,7 @@ typedef struct aglow_bundle_info {
   const aglow_bundle_entry* entries;
   int64_t state_bytes; /* 0: there is no state */
   int64_t state_count;
-  const aglow_bundle_tensor* states; /* their offsets are in the state's memory */
+  const aglow_bundle_tensor* states;                           /* their offsets are in the state's memory */
   int (*state_init)(const uint8_t* constants, uint8_t* state); /* writes the initial values; null without state */
 } aglow_bundle_info;
 

@@ -74,8 +74,8 @@ protected:
 
   // One address per binding, checked. A placeholder that is input and output has two, which may be the same; only that
   // of the output is written.
-  virtual Status execute(size_t function, std::span<const std::byte* const> inputs,
-                         std::span<std::byte* const> outputs, RunObserver* observer) = 0;
+  virtual Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                         RunObserver* observer) = 0;
 
 private:
   std::vector<EntryPoint> functions_;

@@ -13,8 +13,7 @@ const Phase* PhaseList::find(std::string_view name) const {
 }
 
 std::vector<Phase>::iterator PhaseList::at(std::string_view name) {
-  const auto it =
-      std::find_if(phases_.begin(), phases_.end(), [&](const Phase& phase) { return phase.name == name; });
+  const auto it = std::find_if(phases_.begin(), phases_.end(), [&](const Phase& phase) { return phase.name == name; });
   AGLOW_CHECK(it != phases_.end(), "there is no phase '" + std::string(name) + "' to change");
   return it;
 }

@@ -131,8 +131,8 @@ std::string memoryText(const MemoryReport& memory, const Program& program) {
       "activations {:>14} bytes in one arena (at least {} are alive at once)\nweights     {:>14} bytes\ninputs      "
       "{:>14} bytes\noutputs     {:>14} bytes\n{}\nlargest buffers:\n{:>12} {:>12} {:>8} {:>8}  name\n",
       memory.arenaBytes, memory.lowerBound, memory.constantBytes, memory.inputBytes, memory.outputBytes,
-      memory.stateBytes > 0 ? fmt::format("state       {:>14} bytes\n", memory.stateBytes) : "", "offset",
-      "bytes", "from", "to");
+      memory.stateBytes > 0 ? fmt::format("state       {:>14} bytes\n", memory.stateBytes) : "", "offset", "bytes",
+      "from", "to");
   std::vector<MemoryReport::Interval> buffers = memory.buffers;
   std::sort(buffers.begin(), buffers.end(),
             [](const auto& a, const auto& b) { return std::pair(-a.bytes, a.region) < std::pair(-b.bytes, b.region); });
@@ -149,7 +149,8 @@ std::string interfacesText(const Compilation& compiled) {
   for (const Interface& interface : compiled.interfaces) {
     if (several) text += fmt::format("function {}\n", interface.function);
     const char* indent = several ? "  " : "";
-    for (const Port& port : interface.inputs) text += fmt::format("{}input {} : {}\n", indent, port.name, port.type.text());
+    for (const Port& port : interface.inputs)
+      text += fmt::format("{}input {} : {}\n", indent, port.name, port.type.text());
     for (const Port& port : interface.outputs)
       text += fmt::format("{}output {} : {}\n", indent, port.name, port.type.text());
   }
@@ -200,14 +201,16 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     if (inspect.memory && !compiled->programs.empty()) {
       for (const Program& program : compiled->programs) {
         const MemoryReport memory = memoryReport(program);
-        nlohmann::json& place = compiled->programs.size() > 1 ? json["functions"][program.name]["memory"] : json["memory"];
+        nlohmann::json& place =
+            compiled->programs.size() > 1 ? json["functions"][program.name]["memory"] : json["memory"];
         place = {{"arena_bytes", memory.arenaBytes},
                  {"lower_bound_bytes", memory.lowerBound},
                  {"weights_bytes", memory.constantBytes},
                  {"input_bytes", memory.inputBytes},
                  {"output_bytes", memory.outputBytes}};
         if (memory.stateBytes > 0) place["state_bytes"] = memory.stateBytes;
-        if (compiled->programs.size() > 1) text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
+        if (compiled->programs.size() > 1)
+          text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
         text += memoryText(memory, program);
       }
     } else if (inspect.dot.empty() && !file->onnx) {

@@ -177,9 +177,8 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   OpenedProgram session{.interfaces = compiled->interfaces};
   session.loadSeconds = seconds(start, imported);
   if (!options->stopAfter.empty()) return session;
-  auto tensors =
-      file->onnx ? collect(session.interfaces.front(), all, needAll)
-                 : readPlaceholders(session.interfaces, request.inputs);
+  auto tensors = file->onnx ? collect(session.interfaces.front(), all, needAll)
+                            : readPlaceholders(session.interfaces, request.inputs);
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
   if (seen)

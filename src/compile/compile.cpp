@@ -109,7 +109,8 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
 }
 
 bool Compilation::placed() const {
-  return !programs.empty() && std::all_of(programs.begin(), programs.end(), [](const Program& p) { return p.placed(); });
+  return !programs.empty() &&
+         std::all_of(programs.begin(), programs.end(), [](const Program& p) { return p.placed(); });
 }
 
 std::vector<std::string> Compilation::functionNames() const {

@@ -96,8 +96,7 @@ private:
     const Bindings& held = placeholder.isState() && state_ != nullptr ? *state_ : bindings_;
     const auto it = held.find(place.name());
     if (it == held.end() && placeholder.isState()) return placeholder.initial();
-    if (it == held.end())
-      return Error{Code::MissingBinding, fmt::format("no value is given for '{}'", place.name())};
+    if (it == held.end()) return Error{Code::MissingBinding, fmt::format("no value is given for '{}'", place.name())};
     if (it->second.type() != place.type())
       return Error{Code::BadBinding, fmt::format("expected {} for '{}', got {}", place.type().text(), place.name(),
                                                  it->second.type().text())};

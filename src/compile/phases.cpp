@@ -104,8 +104,11 @@ PhaseList defaultPhases() {
   return PhaseList({
       {"optimize", "target-independent rules and passes on the model's own operators", On::Graph,
        passNames(optimizePipeline()), passes(optimizePipeline())},
-      {"lower", "composite operators become core ones, unless the backend keeps them", On::Graph,
-       {"lower-composites"}, lowerComposites},
+      {"lower",
+       "composite operators become core ones, unless the backend keeps them",
+       On::Graph,
+       {"lower-composites"},
+       lowerComposites},
       {"optimize-core", "the rules again, on what lowering left", On::Graph, passNames(loweredPipeline()),
        passes(loweredPipeline())},
       {"schedule", "the order of nodes that keeps peak memory low", On::Graph, {"min-peak-memory"}, schedule},
@@ -170,10 +173,10 @@ public:
       if (onProgram == (compilation_.module != nullptr)) {
         // Instructions were loaded as they are.
         if (options_.startFrom.empty() && compilation_.module == nullptr) continue;
-        return Error{.code = Code::Usage,
-                     .message = fmt::format("phase '{}' works on {}, but the file holds {}", phase.name,
-                                            onProgram ? "instructions" : "a graph",
-                                            onProgram ? "a graph" : "instructions")};
+        return Error{
+            .code = Code::Usage,
+            .message = fmt::format("phase '{}' works on {}, but the file holds {}", phase.name,
+                                   onProgram ? "instructions" : "a graph", onProgram ? "a graph" : "instructions")};
       }
       phase_ = phase.name;
       const Stopwatch watch;

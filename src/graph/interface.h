@@ -1,4 +1,5 @@
-// What a function of a model takes and gives, in its own order and under its own names, and the placeholders that stand for it.
+// What a function of a model takes and gives, in its own order and under its own names, and the placeholders that stand
+// for it.
 #pragma once
 
 #include <span>

@@ -67,8 +67,8 @@ private:
       if (region.as<Local>() != nullptr) continue;
       if (!region.declared() || shared_.empty()) box(id, region);
       if (const auto* view = region.as<ViewOf>())
-        edges_ += fmt::format("  {} -> {} [style=dashed, arrowhead=none, constraint=false]\n",
-                              idOf(program, view->base), id);
+        edges_ +=
+            fmt::format("  {} -> {} [style=dashed, arrowhead=none, constraint=false]\n", idOf(program, view->base), id);
     }
     std::string last;
     for (size_t i = 0; i < program.instrs.size(); ++i)

@@ -125,7 +125,7 @@ private:
   const Function& function_;
   Program program_;
   std::unordered_map<const Node*, std::vector<RegionId>> regions_;  // of each node's results
-  std::unordered_set<RegionId> written_;  // placeholders, by the function
+  std::unordered_set<RegionId> written_;                            // placeholders, by the function
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> suffixes_;
 };

@@ -142,9 +142,7 @@ namespace {
 bool sameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 // Mostly the very same bytes.
-bool sameBytes(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && (a.data() == b.data() || a == b);
-}
+bool sameBytes(const Tensor& a, const Tensor& b) { return a.type() == b.type() && (a.data() == b.data() || a == b); }
 
 }  // namespace
 

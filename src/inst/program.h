@@ -24,8 +24,8 @@ inline bool reads(Access a) { return a == Access::In || a == Access::InOut; }
 inline bool writes(Access a) { return a != Access::In; }
 
 // Where a region's bytes come from. The first five are declared: they live as long as the program, and programs of one
-// module share them by their names. State, splat and xavier are state: they begin with a value, may be written, and keep
-// their bytes from run to run.
+// module share them by their names. State, splat and xavier are state: they begin with a value, may be written, and
+// keep their bytes from run to run.
 struct ConstantInit {
   Tensor bytes;
 };

@@ -134,9 +134,10 @@ program @reset() arena 0 {
   EXPECT_EQ(bundle.states[0].initial, 0);
   EXPECT_EQ(bundle.states[1].initial, BundleState::kZeros);
   const std::string header = bundleHeader(bundle);
-  for (const char* line : {"#define M_STATE_BYTES 128", "#define M_STATE_STEPS_OFFSET 64",
-                           "int m_state_init(const uint8_t *constants, uint8_t *state);",
-                           "int m_reset(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations, uint8_t *state);"})
+  for (const char* line :
+       {"#define M_STATE_BYTES 128", "#define M_STATE_STEPS_OFFSET 64",
+        "int m_state_init(const uint8_t *constants, uint8_t *state);",
+        "int m_reset(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations, uint8_t *state);"})
     EXPECT_NE(header.find(line), std::string::npos) << line << "\n" << header;
   // The same name for another type, as another batch size might make it.
   Program other = (*programs)[1];

@@ -245,8 +245,8 @@ TEST(PhaseList, BackendsHaveTheirOwn) {
   CompileOptions options;
   options.backend = kReferenceBackend;
   const auto reference = makeBackend(options);
-  EXPECT_THAT(namesOf(phasesFor(**reference, options)), ElementsAre("optimize", "lower", "optimize-core", "schedule",
-                                                                    "irgen", "memory"));
+  EXPECT_THAT(namesOf(phasesFor(**reference, options)),
+              ElementsAre("optimize", "lower", "optimize-core", "schedule", "irgen", "memory"));
   options.lanes = 8;
   options.fuse = true;
   EXPECT_THAT(namesOf(phasesFor(**reference, options)),

@@ -37,7 +37,8 @@ constexpr std::string_view kDeclared =
 
 // Buffers a, b, c ... of the loop's shape, without marks.
 Program parsed(std::string_view body) {
-  std::string text = std::string(kDeclared) + "program @f(@in %x, @out %y, @out %z, @in %r, @in %p, @in %q, @in %square, @inout %state) {\n";
+  std::string text = std::string(kDeclared) +
+                     "program @f(@in %x, @out %y, @out %z, @in %r, @in %p, @in %q, @in %square, @inout %state) {\n";
   for (const char name : std::string_view("abcdefgh")) text += std::string("%") + name + " = alloc f32[2,3] ";
   text += "%m = alloc f32[2,1] %n = alloc f32[2,1] ";
   text += std::string(body) + "\n";
@@ -189,7 +190,8 @@ TEST(Fuse, StaysBetweenWrites) {
 
 TEST(Fuse, BoundsTheSizeOfBodies) {
   std::string text =
-      "declare { %x = placeholder f32[4] %y = placeholder f32[4] }\nprogram @f(@in %x, @out %y) { %v0 = alloc f32[4] Neg @out "
+      "declare { %x = placeholder f32[4] %y = placeholder f32[4] }\nprogram @f(@in %x, @out %y) { %v0 = alloc f32[4] "
+      "Neg @out "
       "%v0, @in %x ";
   for (int i = 1; i < 200; ++i) {
     const std::string now = std::to_string(i), before = std::to_string(i - 1);

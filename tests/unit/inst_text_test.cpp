@@ -20,6 +20,7 @@ constexpr std::string_view kAll = R"(declare {
   %p = placeholder bool[]
   %state = placeholder f32[2]
   %"an output" = placeholder f32[2]
+  %kept = state f32[2] = [0.5, 1]
   %s = splat f32[2] = -0
   %r = xavier f32[4,4] fan 16 seed 18446744073709551615
 }
@@ -31,6 +32,7 @@ program @main(@in %x, @in %p, @inout %state, @out %"an output") arena 64 {
   %v2 = tensorview %r at 16 : f32[1]
   Neg @out %v2, @in %v, @scratch %s
   copy @out %state, @in %a
+  copy @out %kept, @in %a
   copy.start @out %"an output", @in %state token 3
   copy.wait @out %"an output", @in %state token 3
   dealloc %a
@@ -132,8 +134,9 @@ TEST(InstText, NamesTheFaultAndItsPlace) {
       {"} module @g {", "4:3", "end of the text"},
   };
   for (const BadCase& c : cases) {
-    const std::string text = "declare { %x = placeholder f32[2]\n%y = placeholder f32[2] }\nprogram @f(@in %x, @out %y) {\n" +
-                             std::string(c.body) + "\n}\n";
+    const std::string text =
+        "declare { %x = placeholder f32[2]\n%y = placeholder f32[2] }\nprogram @f(@in %x, @out %y) {\n" +
+        std::string(c.body) + "\n}\n";
     const auto program = parseProgram(text);
     ASSERT_FALSE(program.ok()) << c.body;
     EXPECT_EQ(program.error().code, Code::BadText);

@@ -122,8 +122,8 @@ TEST(Interpreter, ReadsAndWritesTheCallersMemory) {
 }
 
 TEST(Interpreter, ChangesAStateInPlace) {
-  auto program =
-      parseProgram("declare { %state = placeholder f32[4] } program @f(@inout %state) { Neg @inout %state, @in %state }");
+  auto program = parseProgram(
+      "declare { %state = placeholder f32[4] } program @f(@inout %state) { Neg @inout %state, @in %state }");
   ASSERT_TRUE(program.ok());
   ASSERT_TRUE(placeArena(*program).ok());
   auto executable = InterpreterExecutable::create(*std::move(program));

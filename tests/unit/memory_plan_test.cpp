@@ -80,7 +80,8 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
 Program chain() {
   auto program = parseProgram(
       "declare { %x = placeholder f32[16] %y = placeholder f32[1] %w = constant f32[16] = splat 1 }\n"
-      "program @f(@in %x, @out %y) { %a = alloc f32[16] Add @out %a, @in %x, @in %w %b = alloc f32[1024] Splat @out %b {shape = [1024]} "
+      "program @f(@in %x, @out %y) { %a = alloc f32[16] Add @out %a, @in %x, @in %w %b = alloc f32[1024] Splat @out %b "
+      "{shape = [1024]} "
       "dealloc %b Reduce @out %y, @in %a {keepdims = true, axes = [0]} dealloc %a }");
   EXPECT_TRUE(program.ok()) << program.error().text();
   return *std::move(program);

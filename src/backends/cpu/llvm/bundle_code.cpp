@@ -218,12 +218,12 @@ private:
     for (const BundleState& state : bundle_.states)
       states.push_back(tensor(state.region.name, state.region.type, state.offset));
     constexpr int64_t kLayout = 2;
-    llvm::Constant* info = structure({number(kLayout), text(bundle_.name), text(AGLOW_VERSION), text(bundle_.triple),
-                                      text(bundle_.cpu), text(fmt::format("{}", fmt::join(bundle_.features, " "))),
-                                      b.getInt64(bundle_.constants.hash()), number(bundle_.constants.bytes()), check_,
-                                      number(static_cast<int64_t>(entries.size())), array(entries),
-                                      number(bundle_.stateBytes), number(static_cast<int64_t>(states.size())),
-                                      array(states), stateInit_ == nullptr ? null() : stateInit_});
+    llvm::Constant* info =
+        structure({number(kLayout), text(bundle_.name), text(AGLOW_VERSION), text(bundle_.triple), text(bundle_.cpu),
+                   text(fmt::format("{}", fmt::join(bundle_.features, " "))), b.getInt64(bundle_.constants.hash()),
+                   number(bundle_.constants.bytes()), check_, number(static_cast<int64_t>(entries.size())),
+                   array(entries), number(bundle_.stateBytes), number(static_cast<int64_t>(states.size())),
+                   array(states), stateInit_ == nullptr ? null() : stateInit_});
     new llvm::GlobalVariable(module_, info->getType(), true, llvm::GlobalValue::ExternalLinkage, info,
                              bundle_.name + "_info");
   }
