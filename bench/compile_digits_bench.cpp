@@ -13,7 +13,7 @@ void digitsCompile(benchmark::State& state) {
   for (auto _ : state) {
     auto compiled = compileFile(kModel, {});
     if (!compiled.ok()) return state.SkipWithError("the model does not compile");
-    benchmark::DoNotOptimize(compiled->program);
+    benchmark::DoNotOptimize(compiled->programs);
   }
 }
 BENCHMARK(digitsCompile)->Unit(benchmark::kMillisecond);

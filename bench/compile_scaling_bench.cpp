@@ -53,7 +53,7 @@ void compileScaling(benchmark::State& state) {
     if (!model.ok()) return state.SkipWithError("the model cannot be read");
     auto compiled = compileModel(*model, {});
     if (!compiled.ok()) return state.SkipWithError("the model does not compile");
-    benchmark::DoNotOptimize(compiled->program);
+    benchmark::DoNotOptimize(compiled->programs);
   }
   state.counters["per_node"] =
       benchmark::Counter(nodes, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -64,7 +64,8 @@ typedef struct aglow_options aglow_options;
 aglow_options* aglow_options_new(void); /* null when there is no memory */
 void aglow_options_free(aglow_options* options);
 
-/* By default the one that the command line takes. */
+/* "cpu", machine code for this processor, or "interpreter", the reference; by default the fastest that the library was
+ * built with, which is cpu wherever LLVM was there. */
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
 /* At most so many; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
@@ -89,6 +90,13 @@ aglow_status aglow_load(const char* path, const aglow_options* options, aglow_mo
 /* The same for an ONNX file in memory, without external data. The bytes have to live as long as the model. */
 aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_options* options, aglow_model** model);
 void aglow_free(aglow_model* model); /* null is fine */
+
+/* A text form may hold several functions over the same weights and state. What follows (inputs, outputs, bindings,
+ * runs) is that of the function that is selected; a loaded model has its only one selected, or the one named main, or
+ * none yet. What was bound for a function stays while others are selected. */
+size_t aglow_num_functions(const aglow_model* model);
+const char* aglow_function_name(const aglow_model* model, size_t index); /* null for a number that there is not */
+aglow_status aglow_select(aglow_model* model, const char* function);
 
 typedef struct aglow_tensor_info {
   const char* name;
@@ -130,6 +138,19 @@ aglow_status aglow_bind_input(aglow_model* model, size_t index, const void* data
 aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, size_t bytes);
 /* One run, with all inputs and outputs bound. */
 aglow_status aglow_run(aglow_model* model);
+
+/* ---- state: what functions of a model leave for the next run ----
+ *
+ * A text form may declare state, which begins with a value, and which its functions read and change. It lives as long
+ * as the model. A run that fails may leave it half changed. */
+size_t aglow_num_states(const aglow_model* model);
+const aglow_tensor_info* aglow_state(const aglow_model* model, size_t index); /* null for a number that there is not */
+int aglow_find_state(const aglow_model* model, const char* name);             /* the number of a name, or -1 */
+/* Copies the bytes of a state out of the model, and into it. */
+aglow_status aglow_get_state(const aglow_model* model, size_t index, void* data, size_t bytes);
+aglow_status aglow_set_state(aglow_model* model, size_t index, const void* data, size_t bytes);
+/* All of it begins again. */
+aglow_status aglow_reset_state(aglow_model* model);
 
 /* ---- sessions: a model for whatever sizes come ----
  *

@@ -99,7 +99,60 @@ struct TensorInfo {
   }
 };
 
-// A compiled model with its memory, to be used by one thread at a time.
+// One function of a model, which outlives it.
+class Function {
+public:
+  Function(aglow_model* model, std::string name) : model_(model), name_(std::move(name)) {
+    select();
+    for (size_t i = 0; i < aglow_num_inputs(model); ++i) inputs_.push_back(describe(*aglow_input(model, i)));
+    for (size_t i = 0; i < aglow_num_outputs(model); ++i) outputs_.push_back(describe(*aglow_output(model, i)));
+  }
+
+  const std::string& name() const { return name_; }
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  // The number of a name, or -1.
+  int findInput(const std::string& name) const { return find(inputs_, name); }
+  int findOutput(const std::string& name) const { return find(outputs_, name); }
+
+  // Every run reads and writes where the elements lie, until something else is bound.
+  template <class T>
+  void bindInput(size_t index, const T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    select();
+    detail::check(aglow_bind_input(model_, index, data, count * sizeof(T)));
+  }
+  template <class T>
+  void bindOutput(size_t index, T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    select();
+    detail::check(aglow_bind_output(model_, index, data, count * sizeof(T)));
+  }
+
+  void run() {
+    select();
+    detail::check(aglow_run(model_));
+  }
+
+  static TensorInfo describe(const aglow_tensor_info& info) {
+    return {info.name, info.kind, std::vector<int64_t>(info.dims, info.dims + info.rank), info.bytes};
+  }
+
+private:
+  void select() const { detail::check(aglow_select(model_, name_.c_str())); }
+  static int find(const std::vector<TensorInfo>& list, const std::string& name) {
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list[i].name == name) return static_cast<int>(i);
+    return -1;
+  }
+
+  aglow_model* model_;
+  std::string name_;
+  std::vector<TensorInfo> inputs_, outputs_;
+};
+
+// A compiled model with its memory, to be used by one thread at a time. Its own inputs, outputs and runs are those of
+// its only function, or of the one named main.
 class Model {
 public:
   explicit Model(const std::string& path, const Options& options = {}) {
@@ -114,41 +167,71 @@ public:
     adopt(model);
   }
 
-  const std::vector<TensorInfo>& inputs() const { return inputs_; }
-  const std::vector<TensorInfo>& outputs() const { return outputs_; }
   const aglow_model_info& info() const { return *aglow_info(handle()); }
-  // The number of a name, or -1.
-  int findInput(const std::string& name) const { return aglow_find_input(handle(), name.c_str()); }
-  int findOutput(const std::string& name) const { return aglow_find_output(handle(), name.c_str()); }
+  const std::vector<Function>& functions() const { return functions_; }
+  // By name, or, without one, the only function or that named main.
+  Function& function(const std::string& name = {}) {
+    return const_cast<Function&>(static_cast<const Model&>(*this).function(name));
+  }
+  const Function& function(const std::string& name = {}) const {
+    const std::string wanted = !name.empty() ? name : functions_.size() == 1 ? functions_[0].name() : "main";
+    for (const Function& one : functions_)
+      if (one.name() == wanted) return one;
+    detail::check(aglow_select(handle(), wanted.c_str()));
+    throw Error(AGLOW_INTERNAL, "a function is missing");
+  }
 
-  // Every run reads and writes where the elements lie, until something else is bound.
+  const std::vector<TensorInfo>& inputs() const { return function().inputs(); }
+  const std::vector<TensorInfo>& outputs() const { return function().outputs(); }
+  int findInput(const std::string& name) const { return function().findInput(name); }
+  int findOutput(const std::string& name) const { return function().findOutput(name); }
   template <class T>
   void bindInput(size_t index, const T* data, size_t count) {
-    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
-    detail::check(aglow_bind_input(handle(), index, data, count * sizeof(T)));
+    function().bindInput(index, data, count);
   }
   template <class T>
   void bindOutput(size_t index, T* data, size_t count) {
-    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
-    detail::check(aglow_bind_output(handle(), index, data, count * sizeof(T)));
+    function().bindOutput(index, data, count);
   }
+  void run() { function().run(); }
 
-  void run() { detail::check(aglow_run(handle())); }
+  // What the functions leave for the next run. The elements are copied; their type is for the caller to know.
+  std::vector<TensorInfo> states() const {
+    std::vector<TensorInfo> list;
+    for (size_t i = 0; i < aglow_num_states(handle()); ++i)
+      list.push_back(Function::describe(*aglow_state(handle(), i)));
+    return list;
+  }
+  template <class T>
+  std::vector<T> state(const std::string& name) const {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    const size_t index = stateIndex(name);
+    std::vector<T> values(aglow_state(handle(), index)->bytes / sizeof(T));
+    detail::check(aglow_get_state(handle(), index, values.data(), values.size() * sizeof(T)));
+    return values;
+  }
+  template <class T>
+  void setState(const std::string& name, const std::vector<T>& values) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    detail::check(aglow_set_state(handle(), stateIndex(name), values.data(), values.size() * sizeof(T)));
+  }
+  void resetState() { detail::check(aglow_reset_state(handle())); }
 
   aglow_model* handle() const { return handle_.get(); }
 
 private:
   void adopt(aglow_model* model) {
     handle_.reset(model);
-    for (size_t i = 0; i < aglow_num_inputs(model); ++i) inputs_.push_back(describe(*aglow_input(model, i)));
-    for (size_t i = 0; i < aglow_num_outputs(model); ++i) outputs_.push_back(describe(*aglow_output(model, i)));
+    for (size_t i = 0; i < aglow_num_functions(model); ++i) functions_.emplace_back(model, aglow_function_name(model, i));
   }
-  static TensorInfo describe(const aglow_tensor_info& info) {
-    return {info.name, info.kind, std::vector<int64_t>(info.dims, info.dims + info.rank), info.bytes};
+  size_t stateIndex(const std::string& name) const {
+    const int index = aglow_find_state(handle(), name.c_str());
+    if (index < 0) throw Error(AGLOW_USAGE, "the model has no state '" + name + "'");
+    return static_cast<size_t>(index);
   }
 
   std::unique_ptr<aglow_model, detail::Free> handle_;
-  std::vector<TensorInfo> inputs_, outputs_;
+  std::vector<Function> functions_;
 };
 
 // What a run of a session gives: tensors that live as long as this.

@@ -38,12 +38,12 @@ typedef struct aglow_bundle_parallel_for {
   void* context;
 } aglow_bundle_parallel_for;
 
-/* One function: the model for one set of sizes. */
+/* One function of the model, for one set of sizes. State is null for bundles that have none. */
 typedef struct aglow_bundle_entry {
   const char* name;
-  int (*run)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations);
+  int (*run)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations, uint8_t* state);
   /* Null unless the bundle was made with --threads. */
-  int (*parallel)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations,
+  int (*parallel)(const uint8_t* constants, uint8_t* mutableMem, uint8_t* activations, uint8_t* state,
                   const aglow_bundle_parallel_for*);
   int64_t mutable_bytes;
   int64_t activation_bytes;
@@ -53,7 +53,7 @@ typedef struct aglow_bundle_entry {
   const aglow_bundle_tensor* outputs;
 } aglow_bundle_entry;
 
-#define AGLOW_BUNDLE_LAYOUT 1
+#define AGLOW_BUNDLE_LAYOUT 2
 #define AGLOW_BUNDLE_ALIGNMENT 64
 
 typedef struct aglow_bundle_info {
@@ -68,6 +68,10 @@ typedef struct aglow_bundle_info {
   int (*check)(const uint8_t* constants);
   int64_t entry_count;
   const aglow_bundle_entry* entries;
+  int64_t state_bytes; /* 0: there is no state */
+  int64_t state_count;
+  const aglow_bundle_tensor* states;                           /* their offsets are in the state's memory */
+  int (*state_init)(const uint8_t* constants, uint8_t* state); /* writes the initial values; null without state */
 } aglow_bundle_info;
 
 #ifdef __cplusplus
@@ -81,6 +85,7 @@ typedef struct aglow_bundle_info {
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -90,11 +95,13 @@ typedef struct aglow_bundle_info {
 typedef struct aglow_bundle {
   const aglow_bundle_info* info;
   const uint8_t* constants;
+  uint8_t* state; /* null where there is none; begins with the initial values */
   void* library;
   int copy; /* the file that the library was loaded from, or -1 */
 } aglow_bundle;
 
-/* Memory for one run at a time of one entry; sessions of the same bundle share its weights. */
+/* Memory for one run at a time of one entry. Sessions of the same bundle share its weights and its state; those that
+ * change the state take turns. */
 typedef struct aglow_bundle_session {
   const aglow_bundle* bundle;
   const aglow_bundle_entry* entry;
@@ -107,7 +114,16 @@ static inline void aglow_bundle_close(aglow_bundle* bundle) {
   free((void*)bundle->constants);
   if (bundle->library != NULL) dlclose(bundle->library);
   if (bundle->copy >= 0) close(bundle->copy);
+  free(bundle->state);
   free(bundle);
+}
+
+static inline const char* aglow_bundle_state_(aglow_bundle* bundle) {
+  void* state = NULL;
+  if (bundle->info->state_bytes == 0) return NULL;
+  if (posix_memalign(&state, AGLOW_BUNDLE_ALIGNMENT, (size_t)bundle->info->state_bytes) != 0) return "out of memory";
+  bundle->state = (uint8_t*)state;
+  return bundle->info->state_init(bundle->constants, bundle->state) == 0 ? NULL : "the state cannot be set up";
 }
 
 /* A regular file, or -1; a pipe does not block. */
@@ -213,6 +229,7 @@ static inline const char* aglow_bundle_open(const char* library, const char* wei
     status = bundle->info->check(bundle->constants);
     if (status != 0) fault = status < 5 ? kFaults[status] : "the bundle refuses to run";
   }
+  if (fault == NULL) fault = aglow_bundle_state_(bundle);
   if (fault != NULL) {
     aglow_bundle_close(bundle);
     return fault;
@@ -255,9 +272,23 @@ static inline void* aglow_bundle_output(aglow_bundle_session* session, int64_t i
   return session->mutable_memory + session->entry->outputs[i].offset;
 }
 
+/* The number of an entry by its name, or -1. */
+static inline int64_t aglow_bundle_find(const aglow_bundle* bundle, const char* name) {
+  int64_t i;
+  for (i = 0; i < bundle->info->entry_count; ++i)
+    if (strcmp(bundle->info->entries[i].name, name) == 0) return i;
+  return -1;
+}
+
+/* The bytes of a part of the state, as info->states lists them. */
+static inline void* aglow_bundle_state(const aglow_bundle* bundle, int64_t i) {
+  return bundle->state + bundle->info->states[i].offset;
+}
+
 /* 0, or a code as the bundle's header explains it. */
 static inline int aglow_bundle_run(aglow_bundle_session* session) {
-  return session->entry->run(session->bundle->constants, session->mutable_memory, session->activations);
+  return session->entry->run(session->bundle->constants, session->mutable_memory, session->activations,
+                             session->bundle->state);
 }
 
 #endif

@@ -6,8 +6,8 @@
 from ._core import version as __version__
 from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ResourceError,
                       UnsupportedError, UsageError)
-from ._model import Model, TensorSpec, backends, compile, explain, ops
+from ._model import Function, Model, State, TensorSpec, backends, compile, explain, ops
 
-__all__ = ["BadModelError", "DeviceError", "Error", "Fault", "FileError", "InternalError", "MismatchError", "Model",
-           "ResourceError", "TensorSpec", "UnsupportedError", "UsageError", "__version__", "backends", "compile",
+__all__ = ["BadModelError", "DeviceError", "Error", "Fault", "FileError", "Function", "InternalError", "MismatchError",
+           "Model", "ResourceError", "State", "TensorSpec", "UnsupportedError", "UsageError", "__version__", "backends", "compile",
            "explain", "ops"]

@@ -5,7 +5,7 @@ import dataclasses
 import difflib
 import os
 import warnings
-from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, Mapping, MutableMapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -50,22 +50,19 @@ def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
                  for name, kind, text, shape, sequence, optional, preset, keys in rows)
 
 
-class Model:
-    """A model ready to run, for whatever sizes its inputs come in. Any number of threads may call it at once.
+class Function:
+    """One function of a model: called as a model is.
 
-        y = model(x)                 inputs by position,
-        y = model(image=x)           by name,
-        y = model({"image": x})      or as a dict
-        y = model(x, out=y)          outputs into memory that is there already
-
-    One output comes back as it is, several as a tuple. Sequences are lists, maps dicts, empty optionals None.
+        add = model["add"]
+        total = add(x)
     """
 
-    def __init__(self, core: _core.Model, name: str, values: Mapping[str, Any]):
+    def __init__(self, core: _core.Model, name: str, inputs: Iterable[tuple], outputs: Iterable[tuple],
+                 values: Mapping[str, Any]):
         self._core = core
-        self._name = name
-        self.inputs: tuple[TensorSpec, ...] = _specs(core.inputs)
-        self.outputs: tuple[TensorSpec, ...] = _specs(core.outputs)
+        self.name = name
+        self.inputs: tuple[TensorSpec, ...] = _specs(inputs)
+        self.outputs: tuple[TensorSpec, ...] = _specs(outputs)
         self._input = {spec.name: spec for spec in self.inputs}
         self._preset = {name: self._bits(name, value) for name, value in values.items()}
         self._free = [spec for spec in self.inputs if not spec.has_default and spec.name not in values]
@@ -82,29 +79,13 @@ class Model:
         """The outputs by name, for inputs by name."""
         return dict(zip((spec.name for spec in self.outputs), self._run(inputs, out)))
 
-    def graph(self, after: str = "import", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
-              dims: Optional[Mapping[str, int]] = None) -> str:
-        """The graph after a phase or pass of the compiler (import, optimize, lower, …) as text.
-
-        Sizes that the model leaves open and `compile` was not told are needed here.
-        """
-        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=False)
-
-    def program(self, after: str = "memory", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
-                dims: Optional[Mapping[str, int]] = None) -> str:
-        """The instructions after a phase or pass (irgen, fuse, memory) as text."""
-        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=True)
-
-    def export(self, path: Union[str, os.PathLike], after: str = "optimize", *,
-               shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
-               external_data: bool = False) -> None:
-        """Writes the graph after a phase or pass as an ONNX file; `external_data` puts tensors into one beside it."""
-        self._core.export(after, _shapes(shapes), dict(dims or {}), os.fspath(path), external_data)
-
     def __repr__(self) -> str:
+        return f"<aglow.Function {self.name}{self._signature()}>"
+
+    def _signature(self) -> str:
         inputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.inputs)
         outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
-        return f"<aglow.Model {self._name}({inputs}) -> ({outputs})>"
+        return f"({inputs}) -> ({outputs})"
 
     def _is_map(self, value: Mapping) -> bool:
         """Whether a dict is the one input of the model rather than inputs by name."""
@@ -147,7 +128,7 @@ class Model:
                 if not spec.is_optional:
                     raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
                 given[spec.name] = None
-        results = [_value(result) for result in self._core.run(given)]
+        results = [_value(result) for result in self._core.run(self.name, given)]
         return results if out is None else self._written(results, out)
 
     def _written(self, results: list[Value], out: Any) -> list[Value]:
@@ -172,6 +153,131 @@ class Model:
             np.copyto(place, result)
             results[i] = place
         return results
+
+
+class State(MutableMapping[str, np.ndarray]):
+    """What the functions of a model leave for the next run: arrays by name. Reading one gives a copy."""
+
+    def __init__(self, core: _core.Model):
+        self._core = core
+        self._specs = {spec.name: spec for spec in _specs(core.states)}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._specs:
+            raise KeyError(name)
+        return _arrays.from_pair(*self._core.state(name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self._specs:
+            raise KeyError(name)
+        try:
+            pair = _arrays.to_pair(value, self._specs[name]._kind)
+        except (TypeError, ValueError) as fault:
+            raise _usage("E102", f"{fault}; it is {self._specs[name].type}", where=f"state '{name}'") from None
+        self._core.set_state(name, pair)
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("the state of a model keeps its parts")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._specs)
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def reset(self) -> None:
+        """All of it begins again."""
+        self._core.reset_state()
+
+
+class Model:
+    """A model ready to run, for whatever sizes its inputs come in. Any number of threads may call it at once.
+
+        y = model(x)                 inputs by position,
+        y = model(image=x)           by name,
+        y = model({"image": x})      or as a dict
+        y = model(x, out=y)          outputs into memory that is there already
+        y = model["predict"](x)      one function of several; model.functions has their names
+
+    One output comes back as it is, several as a tuple. Sequences are lists, maps dicts, empty optionals None. Where no function is
+    named, the only one is meant, or the one named main. `state` holds what functions leave for the next run.
+    """
+
+    def __init__(self, core: _core.Model, name: str, values: Mapping[str, Any]):
+        self._core = core
+        self._name = name
+        self._functions = {function: Function(core, function, inputs, outputs, values)
+                           for function, inputs, outputs in core.functions}
+        self._state: Optional[State] = None
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the model's functions."""
+        return tuple(self._functions)
+
+    def __getitem__(self, function: str) -> Function:
+        return self._function(function)
+
+    def _function(self, name: Optional[str] = None) -> Function:
+        if name is None:
+            name = self.functions[0] if len(self._functions) == 1 else "main"
+            if name not in self._functions:
+                raise _usage("E101", f"the model has {len(self._functions)} functions, and none is named main",
+                             f"choose one of {', '.join(self._functions)}")
+        if name not in self._functions:
+            near = difflib.get_close_matches(str(name), self._functions, 1)
+            raise _usage("E101", f"the model has no function '{name}'",
+                         f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(self._functions)}")
+        return self._functions[name]
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return self._function().inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        return self._function().outputs
+
+    @property
+    def state(self) -> State:
+        """What the functions leave for the next run, to be read and set by name."""
+        if self._state is None:
+            self._state = State(self._core)
+        return self._state
+
+    def _preset(self) -> dict[str, Any]:
+        return next(iter(self._functions.values()))._preset
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return self._function()(*args, out=out, **kwargs)
+
+    def run(self, inputs: Mapping[str, Any], out: Any = None, function: Optional[str] = None) -> dict[str, Value]:
+        """The outputs by name, for inputs by name."""
+        return self._function(function).run(inputs, out)
+
+    def graph(self, after: str = "import", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+              dims: Optional[Mapping[str, int]] = None) -> str:
+        """The graph after a phase or pass of the compiler (import, optimize, lower, …) as text.
+
+        Sizes that the model leaves open and `compile` was not told are needed here.
+        """
+        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=False)
+
+    def program(self, after: str = "memory", *, shapes: Optional[Mapping[str, Sequence[int]]] = None,
+                dims: Optional[Mapping[str, int]] = None) -> str:
+        """The instructions after a phase or pass (irgen, fuse, memory) as text."""
+        return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=True)
+
+    def export(self, path: Union[str, os.PathLike], after: str = "optimize", *,
+               shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
+               external_data: bool = False) -> None:
+        """Writes the graph after a phase or pass as an ONNX file; `external_data` puts tensors into one beside it."""
+        self._core.export(after, _shapes(shapes), dict(dims or {}), os.fspath(path), external_data)
+
+    def __repr__(self) -> str:
+        if len(self._functions) == 1:
+            return f"<aglow.Model {self._name}{self._function()._signature()}>"
+        return f"<aglow.Model {self._name} with {', '.join(self._functions)}>"
 
 
 def _told(value: Any) -> str:
@@ -240,7 +346,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       threads=_checked(threads, "threads") if threads else _threads(),
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
                       memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
-                      values=made._preset, opt_level=opt_level, disable=list(disable))
+                      values=made._preset(), opt_level=opt_level, disable=list(disable))
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     return made

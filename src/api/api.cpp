@@ -34,6 +34,16 @@ struct Slot {
 // ONNX has no number for quantized kinds; the bytes are those of plain integers.
 aglow_kind kindOf(const Type& type) { return static_cast<aglow_kind>(elemInfo(storageKind(type.kind())).onnx); }
 
+Slot& addSlot(std::deque<Slot>& slots, const std::string& name, const Type& type) {
+  Slot& slot = slots.emplace_back(Slot{.name = name, .type = type});
+  slot.info = {.name = slot.name.c_str(),
+               .kind = kindOf(slot.type),
+               .rank = static_cast<size_t>(slot.type.shape().rank()),
+               .dims = slot.type.shape().dims().data(),
+               .bytes = static_cast<size_t>(slot.type.bytes())};
+  return slot;
+}
+
 void addSlots(const std::vector<Port>& ports, std::span<const Binding> bindings, const std::string& prefix,
               std::deque<Slot>& slots) {
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -41,12 +51,7 @@ void addSlots(const std::vector<Port>& ports, std::span<const Binding> bindings,
     const std::string name = prefix.empty() ? port.name : fmt::format("{}[{}]", prefix, i);
     addSlots(port.items, bindings, name, slots);
     if (port.kind != Port::Kind::Tensor) continue;
-    Slot& slot = slots.emplace_back(Slot{.name = name, .type = port.type});
-    slot.info = {.name = slot.name.c_str(),
-                 .kind = kindOf(slot.type),
-                 .rank = static_cast<size_t>(slot.type.shape().rank()),
-                 .dims = slot.type.shape().dims().data(),
-                 .bytes = static_cast<size_t>(slot.type.bytes())};
+    Slot& slot = addSlot(slots, name, port.type);
     if (port.labels)
       (port.labels->of == Labels::Of::Columns ? slot.keys : slot.words) = labelsOf(name, port.labels->names);
     const auto it =
@@ -89,6 +94,18 @@ Result<std::vector<TensorRef>> refsOf(const std::deque<Slot>& slots, std::span<c
   return refs;
 }
 
+Status checkState(const std::deque<Slot>& states, size_t index, const void* data, size_t bytes) {
+  if (index >= states.size())
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("there is no state {}, the model has {}", index, states.size())};
+  const Slot& slot = states[index];
+  if (bytes == slot.info.bytes && (data != nullptr || bytes == 0)) return {};
+  return Error{.code = Code::BadBinding,
+               .message = fmt::format("{} takes {} bytes, got {}", slot.type.text(), slot.info.bytes,
+                                      data == nullptr ? "a null address" : fmt::to_string(bytes)),
+               .where = fmt::format("state {}", quoted(slot.name))};
+}
+
 int find(const std::deque<Slot>& slots, const char* name) {
   for (size_t i = 0; name != nullptr && i < slots.size(); ++i)
     if (slots[i].name == name) return static_cast<int>(i);
@@ -102,27 +119,48 @@ int find(const std::deque<Slot>& slots, const char* name) {
 using namespace aglow;
 
 struct aglow_model {
+  // Where callers keep the addresses for one function.
+  struct Bound {
+    std::deque<Slot> inputs, outputs;
+  };
+
   std::unique_ptr<Executable> executable;
-  std::deque<Slot> inputs, outputs;  // in which callers keep addresses
+  std::deque<Bound> functions;  // of the executable, and one without slots for none
+  size_t selected = 0;
+  std::deque<Slot> states;
   std::string target;
   aglow_model_info info = {};
+
+  Bound& bound() { return functions[selected]; }
+  const Bound& bound() const { return functions[selected]; }
+  // Usage error where no function is selected.
+  Status checkSelected() const {
+    return selected < executable->functions().size() ? Status() : Status(executable->find().error());
+  }
 };
 
 namespace {
 
 aglow_status load(Diagnosed<Compilation> compiled, const aglow_options& options, aglow_model** result) {
   if (!compiled.ok()) return fail(compiled.diagnostics());
-  const Interface interface = compiled->interface;
+  const std::vector<Interface> interfaces = compiled->interfaces;
   BackendOptions backend = options.backend;
   if (backend.threads == 0) backend.threads = machineThreads();
   auto executable = aglow::load(*std::move(compiled), backend);
   if (!executable.ok()) return fail(executable.error());
   auto model = std::make_unique<aglow_model>();
   model->executable = *std::move(executable);
-  addSlots(interface.inputs, model->executable->inputs(), {}, model->inputs);
-  addSlots(interface.outputs, model->executable->outputs(), {}, model->outputs);
-  for (const Slot& slot : model->outputs)
-    AGLOW_CHECK(slot.binding >= 0, "the program does not give the output " + slot.name);
+  for (size_t i = 0; i < interfaces.size(); ++i) {
+    aglow_model::Bound& bound = model->functions.emplace_back();
+    addSlots(interfaces[i].inputs, model->executable->inputs(i), {}, bound.inputs);
+    addSlots(interfaces[i].outputs, model->executable->outputs(i), {}, bound.outputs);
+    for (const Slot& slot : bound.outputs)
+      AGLOW_CHECK(slot.binding >= 0, "the program does not give the output " + slot.name);
+  }
+  model->functions.emplace_back();
+  const auto first = model->executable->find();
+  model->selected = first.ok() ? *first : interfaces.size();
+  for (const Binding& state : model->executable->state().bindings()) addSlot(model->states, state.name, state.type);
   const ExecutableFacts facts = model->executable->facts();
   model->target = facts.target;
   model->info = {.target = model->target.c_str(),
@@ -140,7 +178,7 @@ Result<Shape> shapeOf(const int64_t* dims, size_t rank) {
 }  // namespace
 
 const aglow_options& aglow::orDefault(const aglow_options* options) {
-  static const aglow_options none{.compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};
+  static const aglow_options none{.compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};  // the default backend
   return options != nullptr ? *options : none;
 }
 
@@ -247,42 +285,91 @@ aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_optio
 
 void aglow_free(aglow_model* model) { delete model; }
 
-size_t aglow_num_inputs(const aglow_model* model) { return model->inputs.size(); }
-size_t aglow_num_outputs(const aglow_model* model) { return model->outputs.size(); }
+size_t aglow_num_functions(const aglow_model* model) { return model->executable->functions().size(); }
+const char* aglow_function_name(const aglow_model* model, size_t index) {
+  const std::span<const EntryPoint> functions = model->executable->functions();
+  return index < functions.size() ? functions[index].name.c_str() : nullptr;
+}
+
+aglow_status aglow_select(aglow_model* model, const char* function) {
+  return setting(model != nullptr && function != nullptr, [&]() -> Status {
+    AGLOW_TRY(model->selected, model->executable->find(function));
+    return {};
+  });
+}
+
+size_t aglow_num_inputs(const aglow_model* model) { return model->bound().inputs.size(); }
+size_t aglow_num_outputs(const aglow_model* model) { return model->bound().outputs.size(); }
 const aglow_tensor_info* aglow_input(const aglow_model* model, size_t index) {
-  return index < model->inputs.size() ? &model->inputs[index].info : nullptr;
+  return index < model->bound().inputs.size() ? &model->bound().inputs[index].info : nullptr;
 }
 const aglow_tensor_info* aglow_output(const aglow_model* model, size_t index) {
-  return index < model->outputs.size() ? &model->outputs[index].info : nullptr;
+  return index < model->bound().outputs.size() ? &model->bound().outputs[index].info : nullptr;
 }
 const aglow_tensor* aglow_output_keys(const aglow_model* model, size_t index) {
-  const bool there = index < model->outputs.size() && model->outputs[index].keys != nullptr;
-  return there ? &model->outputs[index].keys->described() : nullptr;
+  const auto& outputs = model->bound().outputs;
+  return index < outputs.size() && outputs[index].keys != nullptr ? &outputs[index].keys->described() : nullptr;
 }
 const aglow_tensor* aglow_output_words(const aglow_model* model, size_t index) {
-  const bool there = index < model->outputs.size() && model->outputs[index].words != nullptr;
-  return there ? &model->outputs[index].words->described() : nullptr;
+  const auto& outputs = model->bound().outputs;
+  return index < outputs.size() && outputs[index].words != nullptr ? &outputs[index].words->described() : nullptr;
 }
-int aglow_find_input(const aglow_model* model, const char* name) { return find(model->inputs, name); }
-int aglow_find_output(const aglow_model* model, const char* name) { return find(model->outputs, name); }
+int aglow_find_input(const aglow_model* model, const char* name) { return find(model->bound().inputs, name); }
+int aglow_find_output(const aglow_model* model, const char* name) { return find(model->bound().outputs, name); }
 const aglow_model_info* aglow_info(const aglow_model* model) { return &model->info; }
 
 aglow_status aglow_bind_input(aglow_model* model, size_t index, const void* data, size_t bytes) {
-  return setting(model != nullptr, [&] {
+  return setting(model != nullptr, [&]() -> Status {
+    AGLOW_OK(model->checkSelected());
     // Inputs are only read.
-    return bindSlot(model->inputs, index, static_cast<std::byte*>(const_cast<void*>(data)), bytes, "input");
+    return bindSlot(model->bound().inputs, index, static_cast<std::byte*>(const_cast<void*>(data)), bytes, "input");
   });
 }
 
 aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, size_t bytes) {
-  return setting(model != nullptr,
-                 [&] { return bindSlot(model->outputs, index, static_cast<std::byte*>(data), bytes, "output"); });
+  return setting(model != nullptr, [&]() -> Status {
+    AGLOW_OK(model->checkSelected());
+    return bindSlot(model->bound().outputs, index, static_cast<std::byte*>(data), bytes, "output");
+  });
 }
 
 aglow_status aglow_run(aglow_model* model) {
   return setting(model != nullptr, [&]() -> Status {
-    AGLOW_TRY(const std::vector<TensorRef> in, refsOf(model->inputs, model->executable->inputs(), "input"));
-    AGLOW_TRY(const std::vector<TensorRef> out, refsOf(model->outputs, model->executable->outputs(), "output"));
-    return model->executable->run(in, out);
+    AGLOW_OK(model->checkSelected());
+    const size_t function = model->selected;
+    AGLOW_TRY(const auto in, refsOf(model->bound().inputs, model->executable->inputs(function), "input"));
+    AGLOW_TRY(const auto out, refsOf(model->bound().outputs, model->executable->outputs(function), "output"));
+    return model->executable->run(in, out, nullptr, function);
+  });
+}
+
+size_t aglow_num_states(const aglow_model* model) { return model->states.size(); }
+const aglow_tensor_info* aglow_state(const aglow_model* model, size_t index) {
+  return index < model->states.size() ? &model->states[index].info : nullptr;
+}
+int aglow_find_state(const aglow_model* model, const char* name) { return find(model->states, name); }
+
+aglow_status aglow_get_state(const aglow_model* model, size_t index, void* data, size_t bytes) {
+  return setting(model != nullptr, [&]() -> Status {
+    AGLOW_OK(checkState(model->states, index, data, bytes));
+    const Tensor value = model->executable->state().read(index);
+    std::memcpy(data, value.data(), bytes);
+    return {};
+  });
+}
+
+aglow_status aglow_set_state(aglow_model* model, size_t index, const void* data, size_t bytes) {
+  return setting(model != nullptr, [&]() -> Status {
+    AGLOW_OK(checkState(model->states, index, data, bytes));
+    // Bytes need not be aligned: they are copied.
+    return model->executable->state().write(
+        index, {&model->states[index].type, static_cast<std::byte*>(const_cast<void*>(data))});
+  });
+}
+
+aglow_status aglow_reset_state(aglow_model* model) {
+  return setting(model != nullptr, [&]() -> Status {
+    model->executable->state().reset();
+    return {};
   });
 }

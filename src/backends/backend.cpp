@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
+#include "graph/interface.h"
 #include "inst/lifetimes.h"
 #include "support/quote.h"
 #include "support/sizes.h"
@@ -55,25 +57,46 @@ Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> 
   return {};
 }
 
-Status Executable::run(std::span<const TensorRef> in, std::span<const TensorRef> out, RunObserver* observer) {
-  AGLOW_OK(checkBound(inputs(), in, "input"));
-  AGLOW_OK(checkBound(outputs(), out, "output"));
+Executable::Executable(std::span<const Program> programs) : state_(std::make_unique<State>(programs)) {
+  for (const Program& program : programs)
+    functions_.push_back({.name = program.name,
+                          .inputs = bindingsOf(program, program.inputs()),
+                          .outputs = bindingsOf(program, program.outputs())});
+}
+
+Result<size_t> Executable::find(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const EntryPoint& function : functions_) names.push_back(function.name);
+  return chooseFunction(names, name);
+}
+
+Result<std::unique_ptr<Executable>> Backend::compile(Program program, const BackendOptions& options) const {
+  std::vector<Program> programs;
+  programs.push_back(std::move(program));
+  return compile(std::move(programs), options);
+}
+
+Status Executable::run(std::span<const TensorRef> in, std::span<const TensorRef> out, RunObserver* observer,
+                       size_t function) {
+  AGLOW_CHECK(function < functions_.size(), "there is no such function");
+  AGLOW_OK(checkBound(inputs(function), in, "input"));
+  AGLOW_OK(checkBound(outputs(function), out, "output"));
   std::vector<const std::byte*> from;
   std::vector<std::byte*> to;
   for (const TensorRef& tensor : in) from.push_back(tensor.data);
   for (const TensorRef& tensor : out) to.push_back(tensor.data);
-  return execute(from, to, observer);
+  return execute(function, from, to, observer);
 }
 
-Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> in, RunObserver* observer) {
+Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> in, RunObserver* observer, size_t function) {
   try {
     std::vector<Tensor> results;
     std::vector<TensorRef> out;
-    for (const Binding& binding : outputs()) {
+    for (const Binding& binding : outputs(function)) {
       Tensor& result = results.emplace_back(binding.type);
       out.push_back({&binding.type, result.mutableData()});
     }
-    AGLOW_OK(run(refsOf(in), out, observer));
+    AGLOW_OK(run(refsOf(in), out, observer, function));
     return results;
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the outputs cannot be allocated"};
@@ -107,15 +130,24 @@ std::vector<Binding> bindingsOf(const Program& program, std::span<const RegionId
   return bindings;
 }
 
-Status checkMemory(const Program& program, const BackendOptions& options, int64_t moreBytes) {
-  const int64_t inner = program.arenaBytes + moreBytes;
-  const auto needed = checkedAdd(inner, program.declaredBytes());
+int64_t arenaBytes(std::span<const Program> programs) {
+  int64_t most = 0;
+  for (const Program& program : programs) most = std::max(most, program.arenaBytes);
+  return most;
+}
+
+Status checkMemory(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes) {
+  const int64_t inner = arenaBytes(programs) + moreBytes;
+  int64_t declared = 0;
+  for (const Region* region : sharedRegions(programs))
+    declared = checkedAdd(declared, region->type.bytes()).value_or(std::numeric_limits<int64_t>::max());
+  const auto needed = checkedAdd(inner, declared);
   if (options.memoryLimit <= 0 || (needed && *needed <= options.memoryLimit)) return {};
   return Error{.code = Code::TooLarge,
                .message = fmt::format("{} bytes are needed ({} for intermediate results, {} for constants, inputs and "
                                       "outputs), {} are allowed",
-                                      needed ? fmt::to_string(*needed) : "more than 2^63", inner,
-                                      program.declaredBytes(), options.memoryLimit)};
+                                      needed ? fmt::to_string(*needed) : "more than 2^63", inner, declared,
+                                      options.memoryLimit)};
 }
 
 bool addScratch(Program& program, const Backend& backend) {

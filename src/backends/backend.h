@@ -3,14 +3,13 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "backends/vector_layout.h"
-#include "fuse/policy.h"
+#include "backends/phases.h"
+#include "backends/state.h"
 #include "graph/node.h"
 #include "inst/program.h"
 #include "support/decision.h"
@@ -18,11 +17,6 @@
 #include "tensor/tensor_pool.h"
 
 namespace aglow {
-
-struct Binding {
-  std::string name;
-  Type type;
-};
 
 // Told when an instruction begins and ends, by its number in the program that was compiled. A backend that splits an
 // instruction over threads tells of each thread's part, and calls of different threads may come at the same time; of
@@ -40,30 +34,52 @@ struct ExecutableFacts {
   int threads = 1;         // at most, in one run
   int64_t arenaBytes = 0;  // for intermediate results
   int64_t weightsBytes = 0;
+  int64_t stateBytes = 0;
   bool cached = false;  // code was found, not generated
 };
 
-// A compiled program with its memory. One run at a time.
+// One function of an executable. Inputs and outputs are the program's placeholders, in order.
+struct EntryPoint {
+  std::string name;
+  std::vector<Binding> inputs, outputs;
+};
+
+// The compiled programs of a module with their memory; functions are chosen by their number, which is 0 for a module
+// with a single one. One run at a time.
 class Executable {
 public:
   virtual ~Executable() = default;
 
-  // The program's placeholders, in order.
-  virtual std::span<const Binding> inputs() const = 0;
-  virtual std::span<const Binding> outputs() const = 0;
+  std::span<const EntryPoint> functions() const { return functions_; }
+  // By name, or, without one, the only function or that named main; Usage error with the names there are.
+  Result<size_t> find(std::string_view name = {}) const;
+  std::span<const Binding> inputs(size_t function = 0) const { return functions_[function].inputs; }
+  std::span<const Binding> outputs(size_t function = 0) const { return functions_[function].outputs; }
   virtual ExecutableFacts facts() const = 0;
 
+  // What stays from run to run, shared by all functions. A run that fails may leave it half changed.
+  State& state() { return *state_; }
+  const State& state() const { return *state_; }
+
   // One tensor per input, in order, of its type; one tensor per output comes back.
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, RunObserver* observer = nullptr);
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, RunObserver* observer = nullptr, size_t function = 0);
   // The same in the caller's memory: inputs are read and outputs written where they lie. Addresses are aligned to their
   // elements; an output overlaps nothing else, unless it is the same placeholder as an input.
-  Status run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, RunObserver* observer = nullptr);
+  Status run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, RunObserver* observer = nullptr,
+             size_t function = 0);
 
 protected:
+  explicit Executable(std::span<const Program> programs);
+  Executable(Executable&&) = default;
+
   // One address per binding, checked. A placeholder that is input and output has two, which may be the same; only that
   // of the output is written.
-  virtual Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  virtual Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                          RunObserver* observer) = 0;
+
+private:
+  std::vector<EntryPoint> functions_;
+  std::unique_ptr<State> state_;
 };
 
 struct BackendOptions {
@@ -83,12 +99,13 @@ public:
   virtual Decision supports(const Node& node) const = 0;
   // Bytes of memory that an instruction needs while it runs, besides its operands.
   virtual int64_t scratchBytes(const Program&, const Instr&) const { return 0; }
-  // The vectors to lay out channels and weights for; a backend with an answer takes target operators.
-  virtual std::optional<VectorLayout> vectorLayout() const { return std::nullopt; }
-  // How instructions are to be fused; null leaves them as they are.
-  virtual const FusePolicy* fusePolicy() const { return nullptr; }
-  // The program is placed.
-  virtual Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const = 0;
+  // Inserts phases of its own, replaces and leaves out others.
+  virtual void changePhases(PhaseList&) const {}
+  // The programs of a module, placed.
+  virtual Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
+                                                      const BackendOptions& options) const = 0;
+  // The same for one.
+  Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const;
 };
 
 // Gives each instruction the working memory that the backend asks for; it lies in the arena, like everything else.
@@ -103,8 +120,10 @@ Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> 
 
 // Placeholders as bindings.
 std::vector<Binding> bindingsOf(const Program& program, std::span<const RegionId> placeholders);
-// TooLarge when the program's arena and declared regions, and what the backend needs besides, are more than the limit
+// Bytes that runs of the programs, one at a time, need for intermediate results.
+int64_t arenaBytes(std::span<const Program> programs);
+// TooLarge when the programs' arena and declared regions, and what the backend needs besides, are more than the limit
 // allows.
-Status checkMemory(const Program& program, const BackendOptions& options, int64_t moreBytes = 0);
+Status checkMemory(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes = 0);
 
 }  // namespace aglow

@@ -44,21 +44,22 @@ public:
 // The executable with its inputs and outputs in place: a run allocates nothing here.
 class ProgramRunner : public Runner {
 public:
-  explicit ProgramRunner(OpenedProgram& session) : executable_(*session.executable) {
+  ProgramRunner(OpenedProgram& session, size_t function) : executable_(*session.executable), function_(function) {
     Rng rng(1);
-    for (const Binding& binding : executable_.inputs()) {
+    for (const Binding& binding : executable_.inputs(function)) {
       const auto given = session.given.find(binding.name);
       inputs_.push_back(given != session.given.end() ? given->second : randomTensor(binding.type, rng));
     }
-    for (const Binding& binding : executable_.outputs()) outputs_.emplace_back(binding.type);
+    for (const Binding& binding : executable_.outputs(function)) outputs_.emplace_back(binding.type);
     for (const Tensor& tensor : inputs_) in_.push_back(tensor.ref());
     for (Tensor& tensor : outputs_) out_.push_back(tensor.ref());
   }
 
-  Status run(RunObserver* observer) override { return executable_.run(in_, out_, observer); }
+  Status run(RunObserver* observer) override { return executable_.run(in_, out_, observer, function_); }
 
 private:
   Executable& executable_;
+  size_t function_;
   std::vector<Tensor> inputs_, outputs_;
   std::vector<TensorRef> in_, out_;
 };
@@ -125,6 +126,7 @@ nlohmann::ordered_json report(const std::vector<double>& times, double loadSecon
 void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts, const std::string& backend) {
   report["arena_bytes"] = facts.arenaBytes;
   report["weights_bytes"] = facts.weightsBytes;
+  if (facts.stateBytes > 0) report["state_bytes"] = facts.stateBytes;
   report["threads"] = facts.threads;
   report["backend"] = backend;
   report["target"] = facts.target;
@@ -181,12 +183,17 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
   const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
   if (!bench.session.model.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
+  if (bench.session.model.functions.size() > 1)
+    return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
   std::optional<Profile> profile;
-  auto session = openProgram(bench.session, false, [&](const Program& program) {
-    if (bench.profile || !bench.trace.empty()) profile.emplace(program);
+  size_t function = 0;
+  auto session = openProgram(bench.session, false, [&](const Compilation& compilation) -> Status {
+    AGLOW_TRY(function, chooseFunction(compilation.functionNames(), {}));
+    if (bench.profile || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
+    return {};
   });
   if (!session.ok()) return isDynamic(session.diagnostics()) ? benchParts(bench) : session.diagnostics();
-  ProgramRunner runner(*session);
+  ProgramRunner runner(*session, function);
   const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
   nlohmann::ordered_json result = report(*times, session->loadSeconds, session->compileSeconds);

@@ -70,23 +70,26 @@ public:
   Status write(const Module& module) {
     if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : addModule(files_, base_ + ".graph", module));
     if (takes("onnx")) {
-      AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.functions().front()));
+      std::vector<std::string> names;
+      for (const auto& function : module.functions()) names.push_back(function->name());
+      AGLOW_TRY(const size_t chosen, chooseFunction(names, {}));
+      AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.functions()[chosen]));
       AGLOW_OK(onnx::addModel(files_, base_ + ".onnx", model, {.external = externalData_}));
     }
     if (takes("dot")) AGLOW_OK(writeText(".dot", drawDot(module)));
     return {};
   }
 
-  Status write(const Program& program) {
-    if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(program)) : addProgram(files_, base_ + ".ir", program));
-    if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(program)));
+  Status write(std::span<const Program> programs) {
+    if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(programs)) : addPrograms(files_, base_ + ".ir", programs));
+    if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(programs)));
     return {};
   }
 
   // Without a wish, the last thing there is.
   Status finish(const Compilation& compiled) {
-    if (byDefault_) missing_ = {compiled.program ? "ir" : "graph"};
-    AGLOW_OK(compiled.program ? write(*compiled.program) : write(*compiled.module));
+    if (byDefault_) missing_ = {compiled.module == nullptr ? "ir" : "graph"};
+    AGLOW_OK(compiled.module == nullptr ? write(compiled.programs) : write(*compiled.module));
     if (missing_.empty()) return {};
     const bool graph = missing_.contains("graph") || missing_.contains("onnx") || missing_.contains("dot");
     return Error{.code = Code::Usage,
@@ -209,9 +212,9 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     auto compiled = compileVariant(files, emit, *file, *options, variant);
     if (!compiled.ok()) return compiled.diagnostics();
     if (bundle.emit.empty()) continue;
-    if (!compiled->program || !compiled->program->placed())
+    if (!compiled->placed())
       return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
-    sources.push_back({bundle.name + variant.suffix, *std::move(compiled)});
+    sources.push_back({variant.suffix, *std::move(compiled)});
   }
   if (!sources.empty()) {
     const Result<std::string> text = addBundle(files, std::move(sources), bundle);

@@ -129,9 +129,10 @@ std::string memoryText(const MemoryReport& memory, const Program& program) {
   constexpr size_t kShown = 20;
   std::string out = fmt::format(
       "activations {:>14} bytes in one arena (at least {} are alive at once)\nweights     {:>14} bytes\ninputs      "
-      "{:>14} bytes\noutputs     {:>14} bytes\n\nlargest buffers:\n{:>12} {:>12} {:>8} {:>8}  name\n",
-      memory.arenaBytes, memory.lowerBound, memory.constantBytes, memory.inputBytes, memory.outputBytes, "offset",
-      "bytes", "from", "to");
+      "{:>14} bytes\noutputs     {:>14} bytes\n{}\nlargest buffers:\n{:>12} {:>12} {:>8} {:>8}  name\n",
+      memory.arenaBytes, memory.lowerBound, memory.constantBytes, memory.inputBytes, memory.outputBytes,
+      memory.stateBytes > 0 ? fmt::format("state       {:>14} bytes\n", memory.stateBytes) : "", "offset", "bytes",
+      "from", "to");
   std::vector<MemoryReport::Interval> buffers = memory.buffers;
   std::sort(buffers.begin(), buffers.end(),
             [](const auto& a, const auto& b) { return std::pair(-a.bytes, a.region) < std::pair(-b.bytes, b.region); });
@@ -139,6 +140,28 @@ std::string memoryText(const MemoryReport& memory, const Program& program) {
     out += fmt::format("{:>12} {:>12} {:>8} {:>8}  {}\n", buffers[i].offset, buffers[i].bytes, buffers[i].first,
                        buffers[i].last, program[buffers[i].region].name);
   return out;
+}
+
+// What the functions of a text form take and give.
+std::string interfacesText(const Compilation& compiled) {
+  std::string text;
+  const bool several = compiled.interfaces.size() > 1;
+  for (const Interface& interface : compiled.interfaces) {
+    if (several) text += fmt::format("function {}\n", interface.function);
+    const char* indent = several ? "  " : "";
+    for (const Port& port : interface.inputs)
+      text += fmt::format("{}input {} : {}\n", indent, port.name, port.type.text());
+    for (const Port& port : interface.outputs)
+      text += fmt::format("{}output {} : {}\n", indent, port.name, port.type.text());
+  }
+  if (compiled.module != nullptr) {
+    for (const Placeholder* place : compiled.module->placeholders())
+      if (place->isState()) text += fmt::format("state {} : {}\n", place->name(), place->type().text());
+  } else {
+    for (const Region* region : sharedRegions(compiled.programs))
+      if (region->isState()) text += fmt::format("state {} : {}\n", region->name, region->type.text());
+  }
+  return text;
 }
 
 // Strings of a model may hold any bytes; JSON must be UTF-8.
@@ -175,19 +198,23 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     };
     auto compiled = compile(*file, *options);
     if (!compiled.ok()) return compiled.diagnostics();
-    if (inspect.memory && compiled->program) {
-      const MemoryReport memory = memoryReport(*compiled->program);
-      json["memory"] = {{"arena_bytes", memory.arenaBytes},
-                        {"lower_bound_bytes", memory.lowerBound},
-                        {"weights_bytes", memory.constantBytes},
-                        {"input_bytes", memory.inputBytes},
-                        {"output_bytes", memory.outputBytes}};
-      text += memoryText(memory, *compiled->program);
+    if (inspect.memory && !compiled->programs.empty()) {
+      for (const Program& program : compiled->programs) {
+        const MemoryReport memory = memoryReport(program);
+        nlohmann::json& place =
+            compiled->programs.size() > 1 ? json["functions"][program.name]["memory"] : json["memory"];
+        place = {{"arena_bytes", memory.arenaBytes},
+                 {"lower_bound_bytes", memory.lowerBound},
+                 {"weights_bytes", memory.constantBytes},
+                 {"input_bytes", memory.inputBytes},
+                 {"output_bytes", memory.outputBytes}};
+        if (memory.stateBytes > 0) place["state_bytes"] = memory.stateBytes;
+        if (compiled->programs.size() > 1)
+          text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
+        text += memoryText(memory, program);
+      }
     } else if (inspect.dot.empty() && !file->onnx) {
-      for (const Port& port : compiled->interface.inputs)
-        text += fmt::format("input {} : {}\n", port.name, port.type.text());
-      for (const Port& port : compiled->interface.outputs)
-        text += fmt::format("output {} : {}\n", port.name, port.type.text());
+      text += interfacesText(*compiled);
     }
   }
   const Status printed = printOut(inspect.json ? dumped(json) : text);

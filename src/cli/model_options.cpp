@@ -54,17 +54,22 @@ public:
   Status operator()(const StageEvent& event) {
     const std::string_view name = event.pass.empty() ? event.phase : event.pass;
     if (printAfter_.contains(std::string(name)))
-      std::cout << fmt::format("# after {}\n{}", name, stageText(event)) << std::flush;
+      std::cout << fmt::format("# after {}{}\n{}", name, ofFunction(event), stageText(event)) << std::flush;
     if (dump_.empty() || !event.changed) return {};
     const std::string file =
         fmt::format("{}/{:03}-{}{}{}{}", dump_, ++number_, event.phase, event.pass.empty() ? "" : "-", event.pass,
-                    event.program != nullptr ? ".ir" : ".graph");
-    return event.program != nullptr ? writeProgram(file, *event.program) : writeModule(file, *event.graph);
+                    event.graph == nullptr ? ".ir" : ".graph");
+    return event.graph == nullptr ? writePrograms(file, event.programs) : writeModule(file, *event.graph);
   }
 
 private:
+  // Which of several functions a pass has run on.
+  static std::string ofFunction(const StageEvent& event) {
+    const size_t functions = event.graph == nullptr ? event.programs.size() : event.graph->functions().size();
+    return functions > 1 && !event.function.empty() ? fmt::format(" of {}", event.function) : "";
+  }
   static std::string stageText(const StageEvent& event) {
-    return event.program != nullptr ? print(*event.program) : print(*event.graph);
+    return event.graph == nullptr ? print(event.programs) : print(*event.graph);
   }
 
   std::string dump_;
@@ -86,8 +91,13 @@ void ModelOptions::add(CLI::App& command) {
   command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  // The last backend of the table is the fastest one this build has.
-  backend = backendNames().back();
+  command
+      .add_option("--function", functions,
+                  "Functions of a text form to compile (default: all; where one is needed, the only one, or main)")
+      ->type_name("NAME,…")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  backend = defaultBackend();
   command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
       ->envname("AGLOW_BACKEND")
       ->capture_default_str();
@@ -113,7 +123,8 @@ void ModelOptions::add(CLI::App& command) {
       .add_option("--lanes", lanes, "Lay channels and weights out for vectors of so many f32 (0: as the backend has)")
       ->type_name("N");
   std::vector<std::string_view> names;
-  for (const Phase& phase : phases()) names.push_back(phase.name);
+  const PhaseList phases = knownPhases();
+  for (const Phase& phase : phases) names.push_back(phase.name);
   command.add_option("--start-from", startFrom, fmt::format("Begin at this phase: {}", fmt::join(names, ", ")))
       ->type_name("PHASE");
   command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
@@ -165,6 +176,7 @@ Result<CompileOptions> ModelOptions::parse() const {
     return usage("--shape, --dim, --value and --init are for model files; a text form has its sizes and weights");
   CompileOptions options;
   options.backend = backend;
+  options.functions = functions;
   options.target = target;
   options.lanes = lanes;
   options.startFrom = startFrom;
@@ -181,7 +193,6 @@ Result<CompileOptions> ModelOptions::parse() const {
     AGLOW_TRY(options.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
   AGLOW_OK(checkOptions(options));
-  AGLOW_OK(makeBackend(options));
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
   if (!dump.empty()) {
     std::error_code fault;

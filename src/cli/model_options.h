@@ -11,7 +11,7 @@ namespace aglow::cli {
 
 struct ModelOptions {
   std::string model, init;
-  std::vector<std::string> shapes, dims, values, disable, printAfter;
+  std::vector<std::string> shapes, dims, values, functions, disable, printAfter;
   std::string backend, startFrom, stopAfter, dump;
   codegen::TargetOptions target;
   int64_t lanes = 0;

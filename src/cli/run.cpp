@@ -18,7 +18,9 @@ struct RunOptions {
   std::string outputDir;
 };
 
+// What one function gave, or the state that is left at the end.
 struct NamedOutputs {
+  std::string prefix;  // of the names; where one function ran there is none
   std::vector<std::string> names;
   std::vector<ModelValue> values;
   std::vector<bool> areMaps;  // or sequences of them, maybe empty
@@ -43,11 +45,13 @@ Status addValue(FileSet& files, const std::string& base, const ModelValue& value
                            : addNpy(files, base + ".npy", value.tensor());
 }
 
-Status writeOutputs(const std::string& folder, const NamedOutputs& outputs) {
+Status writeOutputs(const std::string& folder, const std::vector<NamedOutputs>& all) {
   return writeTogether([&](FileSet& files) -> Status {
     AGLOW_OK(files.addFolder(folder));
-    for (size_t i = 0; i < outputs.values.size(); ++i)
-      AGLOW_OK(addValue(files, fmt::format("{}/{}", folder, i), outputs.values[i], outputs.areMaps[i]));
+    size_t position = 0;
+    for (const NamedOutputs& outputs : all)
+      for (size_t i = 0; i < outputs.values.size(); ++i)
+        AGLOW_OK(addValue(files, fmt::format("{}/{}", folder, position++), outputs.values[i], outputs.areMaps[i]));
     return {};
   });
 }
@@ -97,64 +101,87 @@ std::string preview(const MapValue& map) {
   return "{" + preview(texts, map.size()) + "}";
 }
 
-Status show(const NamedOutputs& outputs) {
+Status show(const std::vector<NamedOutputs>& all) {
   std::string out;
   const auto add = [&](const std::string& name, const std::string& type, const auto& tensor) {
     out += fmt::format("{} : {} = {}\n", name, type, preview(tensor));
   };
-  for (size_t i = 0; i < outputs.values.size(); ++i) {
-    const ModelValue& value = outputs.values[i];
-    const std::string& name = outputs.names[i];
-    if (value.none) out += fmt::format("{} : none\n", name);
-    const auto itemName = [&](size_t k) { return value.isSequence ? fmt::format("{}[{}]", name, k) : name; };
-    for (size_t k = 0; k < value.tensors.size(); ++k)
-      add(itemName(k), value.tensors[k].type().text(), value.tensors[k]);
-    for (size_t k = 0; k < value.strings.size(); ++k) add(itemName(k), value.strings[k].text(), value.strings[k]);
-    for (size_t k = 0; k < value.maps.size(); ++k) add(itemName(k), value.maps[k].text(), value.maps[k]);
+  for (const NamedOutputs& outputs : all) {
+    for (size_t i = 0; i < outputs.values.size(); ++i) {
+      const ModelValue& value = outputs.values[i];
+      const std::string name = outputs.prefix + outputs.names[i];
+      if (value.none) out += fmt::format("{} : none\n", name);
+      const auto itemName = [&](size_t k) { return value.isSequence ? fmt::format("{}[{}]", name, k) : name; };
+      for (size_t k = 0; k < value.tensors.size(); ++k)
+        add(itemName(k), value.tensors[k].type().text(), value.tensors[k]);
+      for (size_t k = 0; k < value.strings.size(); ++k) add(itemName(k), value.strings[k].text(), value.strings[k]);
+      for (size_t k = 0; k < value.maps.size(); ++k) add(itemName(k), value.maps[k].text(), value.maps[k]);
+    }
   }
   return printOut(out);
 }
 
-Diagnosed<NamedOutputs> runModel(const SessionRequest& request) {
+Diagnosed<std::vector<NamedOutputs>> runModel(const SessionRequest& request) {
   auto opened = openSession(request);
   if (!opened.ok()) return opened.diagnostics();
   auto outputs = opened->session->run(opened->inputs);
   if (!outputs.ok()) return Diagnostics(outputs.diagnostics()).at(request.model.model);
-  NamedOutputs named{.names = {}, .values = *std::move(outputs), .areMaps = {}};
+  NamedOutputs named{.prefix = {}, .names = {}, .values = *std::move(outputs), .areMaps = {}};
   for (const onnx::ValueInfo& info : opened->session->graph().outputs) {
     const bool maps = !named.values[named.names.size()].maps.empty() || holdsMaps(info.type);
     named.names.push_back(info.name);
     named.areMaps.push_back(maps);
   }
-  return named;
+  return std::vector{std::move(named)};
 }
 
-// A text form is one program, with its sizes.
-Diagnosed<NamedOutputs> runProgram(const SessionRequest& request) {
-  auto opened = openProgram(request, true);
-  if (!opened.ok()) return opened.diagnostics();
-  Executable* executable = opened->executable.get();
-  if (executable == nullptr) return NamedOutputs{};
-  // Inputs that the program does not read (dead, or folded away) need no place in it.
+Result<NamedOutputs> runFunction(Executable& executable, size_t function, const std::map<std::string, Tensor>& given) {
+  // Inputs that the program does not read (dead, folded away, or another function's) need no place in it.
   std::map<std::string, Tensor> used;
-  for (const Binding& binding : executable->inputs())
-    if (const auto it = opened->given.find(binding.name); it != opened->given.end()) used.insert(*it);
-  auto inputs = bindByName(executable->inputs(), used);
-  if (!inputs.ok()) return Diagnostics(inputs.error());
-  auto outputs = executable->run(*inputs);
-  if (!outputs.ok()) return Diagnostics(outputs.error()).at(request.model.model);
+  for (const Binding& binding : executable.inputs(function))
+    if (const auto it = given.find(binding.name); it != given.end()) used.insert(*it);
+  AGLOW_TRY(const std::vector<Tensor> inputs, bindByName(executable.inputs(function), used));
+  AGLOW_TRY(const std::vector<Tensor> outputs, executable.run(inputs, nullptr, function));
   NamedOutputs named;
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    named.names.push_back(executable->outputs()[i].name);
-    named.values.push_back(ModelValue::of((*outputs)[i]));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    named.names.push_back(executable.outputs(function)[i].name);
+    named.values.push_back(ModelValue::of(outputs[i]));
     named.areMaps.push_back(false);
   }
   return named;
 }
 
+// A text form is compiled whole, with its sizes. Its functions run in the order in which they are named, and at the end
+// come the parts of the state.
+Diagnosed<std::vector<NamedOutputs>> runPrograms(const SessionRequest& request) {
+  auto opened = openProgram(request, true);
+  if (!opened.ok()) return opened.diagnostics();
+  std::vector<NamedOutputs> all;
+  if (opened->executable == nullptr) return all;
+  Executable& executable = *opened->executable;
+  std::vector<std::string> names = request.model.functions;
+  if (names.empty()) names.emplace_back();
+  for (const std::string& name : names) {
+    const auto function = executable.find(name);
+    if (!function.ok()) return Diagnostics(function.error()).at(request.model.model);
+    auto outputs = runFunction(executable, *function, opened->given);
+    if (!outputs.ok()) return Diagnostics(outputs.error()).at(request.model.model);
+    if (names.size() > 1) outputs->prefix = name + ": ";
+    all.push_back(*std::move(outputs));
+  }
+  NamedOutputs state{.prefix = "state "};
+  for (size_t i = 0; i < executable.state().bindings().size(); ++i) {
+    state.names.push_back(executable.state().bindings()[i].name);
+    state.values.push_back(ModelValue::of(executable.state().read(i)));
+    state.areMaps.push_back(false);
+  }
+  all.push_back(std::move(state));
+  return all;
+}
+
 Diagnosed<Unit> execute(const RunOptions& run) {
   const bool wholly = isTextForm(run.session.model.model) || !run.session.model.stopAfter.empty();
-  auto outputs = wholly ? runProgram(run.session) : runModel(run.session);
+  auto outputs = wholly ? runPrograms(run.session) : runModel(run.session);
   if (!outputs.ok()) return outputs.diagnostics();
   if (!run.session.model.stopAfter.empty()) return Unit{};
   const Status written = run.outputDir.empty() ? show(*outputs) : writeOutputs(run.outputDir, *outputs);
@@ -172,7 +199,11 @@ void addRun(CLI::App& app, Action& chosen) {
       ->add_option("--output-dir,-o", options->outputDir,
                    "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)")
       ->type_name("DIR");
-  command->footer("Example:\n  aglow run digits.onnx --input image=three.npy --output-dir out");
+  command->footer(
+      "Several functions run one after the other; state stays from one to the next, and is shown or written after "
+      "the outputs.\n\n"
+      "Examples:\n  aglow run digits.onnx --input image=three.npy --output-dir out\n"
+      "  aglow run counter.graph --function add,add,reset,add --input x=two.npy");
   command->callback([options, &chosen] {
     chosen = [options] {
       const Diagnosed<Unit> done = execute(*options);

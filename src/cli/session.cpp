@@ -22,14 +22,16 @@ double seconds(Clock::time_point from, Clock::time_point to) {
 }
 
 // Inputs of a text form are its placeholders.
-Result<std::map<std::string, Tensor>> readPlaceholders(const Interface& interface,
+Result<std::map<std::string, Tensor>> readPlaceholders(const std::vector<Interface>& interfaces,
                                                        const std::vector<std::string>& assignments) {
   std::map<std::string, Tensor> tensors;
   for (const std::string& text : assignments) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--input"));
-    const auto port = std::find_if(interface.inputs.begin(), interface.inputs.end(),
-                                   [&](const Port& p) { return p.name == pair.first; });
-    if (port == interface.inputs.end())
+    const Port* port = nullptr;
+    for (const Interface& interface : interfaces)
+      for (const Port& one : interface.inputs)
+        if (one.name == pair.first) port = &one;
+    if (port == nullptr)
       return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
     AGLOW_TRY(Tensor tensor, readNpy(pair.second, port->type.kind()));
     // A file holds no scales; those are the program's.
@@ -140,7 +142,7 @@ Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
 }
 
 Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
-                                     const std::function<void(const Program&)>& seen) {
+                                     const std::function<Status(const Compilation&)>& seen) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
   auto options = request.model.parse();
@@ -176,14 +178,15 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   if (!compiled.ok()) return compiled.diagnostics();
   if (request.model.timing) std::cerr << timingTable(*compiled);
 
-  OpenedProgram session{.interface = compiled->interface};
+  OpenedProgram session{.interfaces = compiled->interfaces};
   session.loadSeconds = seconds(start, imported);
   if (!options->stopAfter.empty()) return session;
-  auto tensors =
-      file->onnx ? collect(session.interface, all, needAll) : readPlaceholders(session.interface, request.inputs);
+  auto tensors = file->onnx ? collect(session.interfaces.front(), all, needAll)
+                            : readPlaceholders(session.interfaces, request.inputs);
   if (!tensors.ok()) return failed(tensors);
   session.given = *std::move(tensors);
-  if (seen) seen(*compiled->program);
+  if (seen)
+    if (const Status status = seen(*compiled); !status.ok()) return failed(status);
   auto executable = load(*std::move(compiled), *backend);
   if (!executable.ok()) return failed(executable);
   session.executable = *std::move(executable);

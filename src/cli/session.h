@@ -32,15 +32,16 @@ Diagnosed<OpenedModel> openSession(const SessionRequest& request);
 
 // A model or text form compiled whole, for one set of sizes.
 struct OpenedProgram {
-  Interface interface;
+  std::vector<Interface> interfaces;       // of its functions
   std::unique_ptr<Executable> executable;  // none where --stop-after ends before
   std::map<std::string, Tensor> given;     // values by placeholder, of the inputs that files were named for
   double loadSeconds = 0;                  // reading and importing
   double compileSeconds = 0;
 };
 
-// With `needAll` every input of the model has to be given. `seen` gets the program before the backend takes it.
+// With `needAll` every input of the model has to be given. `seen` gets the programs before the backend takes them; a
+// fault that it finds is the result.
 Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
-                                     const std::function<void(const Program&)>& seen = {});
+                                     const std::function<Status(const Compilation&)>& seen = {});
 
 }  // namespace aglow::cli

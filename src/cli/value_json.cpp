@@ -162,7 +162,7 @@ Result<std::string> mapsText(const ModelValue& value) {
 
 Result<ModelValue> readMaps(const std::string& file, const TypeProto& type) {
   if (file == "@none") return ModelValue::absent();
-  AGLOW_TRY(const SharedBytes mapped, mapFile(file));
+  AGLOW_TRY(const SharedBytes mapped, readFile(file));
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes.data()), mapped.bytes.size());
   const json parsed = json::parse(text, nullptr, false);
   if (parsed.is_discarded()) return misfit("expected JSON").at(file);

@@ -25,7 +25,6 @@ struct VerifyOptions {
 };
 
 constexpr std::string_view kOnnxruntime = "onnxruntime";
-constexpr std::string_view kReferenceBackend = "interpreter";
 
 // One run of the model: on the inputs of a data set, or on given and random ones.
 struct Case {

@@ -49,8 +49,12 @@ Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources,
                          .threads = options.threads,
                          .weightsInC = options.weightsInC,
                          .debug = options.debug};
-  for (BundleSource& source : sources)
-    AGLOW_OK(bundle.add(source.name, *std::move(source.compilation.program), source.compilation.interface));
+  for (BundleSource& source : sources) {
+    Compilation& compiled = source.compilation;
+    const std::vector<std::string> names = codegen::bundleFunctionNames(options.name, compiled.functionNames());
+    for (size_t i = 0; i < names.size(); ++i)
+      AGLOW_OK(bundle.add(names[i] + source.suffix, std::move(compiled.programs[i]), compiled.interfaces[i]));
+  }
 
   std::vector<CodeKind> kinds;
   for (const CodeKind& kind : kCodeKinds)

@@ -24,9 +24,10 @@ struct BundleOptions {
   bool debug = false;  // with the instructions of each entry as NAME.ir
 };
 
-// One function of the bundle; all were compiled for the same target by the CPU backend.
+// What the bundle is made of: the functions of a model, for one set of sizes. All were compiled for the same target by
+// the CPU backend.
 struct BundleSource {
-  std::string name;
+  std::string suffix;  // of the entries' names
   Compilation compilation;
 };
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "backends/interpreter/interpreter.h"
 #ifdef AGLOW_LLVM
 #include "backends/cpu/cpu.h"
@@ -9,6 +12,7 @@
 #include "compile/evaluate.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
+#include "graph/saves.h"
 #include "graph/text.h"
 #include "import/model_file.h"
 
@@ -23,8 +27,9 @@ struct BackendRow {
   MakeBackend* make;
 };
 
+// The fastest comes last.
 constexpr BackendRow kBackends[] = {
-    {"interpreter",
+    {kReferenceBackend,
      [](const CompileOptions&) -> Result<std::shared_ptr<const Backend>> {
        return std::shared_ptr<const Backend>(std::make_shared<Interpreter>());
      }},
@@ -39,7 +44,7 @@ constexpr BackendRow kBackends[] = {
 
 // A graph that did not come from a model file takes and gives its placeholders under their own names.
 Interface interfaceOf(const Function& function) {
-  Interface interface;
+  Interface interface{.function = function.name()};
   const auto port = [](const Placeholder* p) {
     return Port{
         .kind = Port::Kind::Tensor, .name = p->name(), .placeholder = p->name(), .type = p->type(), .items = {}};
@@ -50,7 +55,7 @@ Interface interfaceOf(const Function& function) {
 }
 
 Interface interfaceOf(const Program& program) {
-  Interface interface;
+  Interface interface{.function = program.name};
   const auto port = [&](RegionId id) {
     return Port{.kind = Port::Kind::Tensor,
                 .name = program[id].name,
@@ -68,9 +73,19 @@ Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& opt
   if (!backend.ok()) return backend.error();
   compilation.backend = *backend;
   ReferenceEvaluator evaluator;
-  PipelineState state{.options = options, .backend = **backend, .result = compilation, .evaluator = evaluator};
-  if (Status status = runPhases(state); !status.ok()) return status.error();
+  if (Status status = runPhases(compilation, options, evaluator); !status.ok()) return status.error();
   return compilation;
+}
+
+// Usage error unless every name that is asked for is there.
+Status checkFunctions(const std::vector<std::string>& wanted, const std::vector<std::string>& names) {
+  for (const std::string& name : wanted) AGLOW_OK(chooseFunction(names, name));
+  return {};
+}
+
+bool isWanted(const CompileOptions& options, const std::string& name) {
+  const auto& wanted = options.functions;
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
 }
 
 }  // namespace
@@ -81,8 +96,10 @@ std::vector<std::string_view> backendNames() {
   return names;
 }
 
+std::string_view defaultBackend() { return std::end(kBackends)[-1].name; }
+
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options) {
-  const std::string& name = options.backend;
+  const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
   for (const BackendRow& row : kBackends)
     if (row.name == name) return row.make(options);
   return Error{.code = Code::Usage,
@@ -91,12 +108,41 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
                .hint = fmt::format("this build has: {}", fmt::join(backendNames(), ", "))};
 }
 
+bool Compilation::placed() const {
+  return !programs.empty() &&
+         std::all_of(programs.begin(), programs.end(), [](const Program& p) { return p.placed(); });
+}
+
+std::vector<std::string> Compilation::functionNames() const {
+  std::vector<std::string> names;
+  for (const Interface& one : interfaces) names.push_back(one.function);
+  return names;
+}
+
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options) {
   if (module->functions().empty()) return Error{.code = Code::BadGraph, .message = "the module has no function"};
+  std::vector<std::string> names;
+  for (const auto& function : module->functions()) names.push_back(function->name());
+  if (Status known = checkFunctions(options.functions, names); !known.ok()) return known.error();
+  for (const std::string& name : names)
+    if (!isWanted(options, name)) module->eraseFunction(module->findFunction(name));
   Compilation compilation;
-  compilation.function = module->functions().front().get();
-  compilation.interface = interfaceOf(*compilation.function);
+  for (const auto& function : module->functions()) {
+    settleSaves(*function);
+    compilation.interfaces.push_back(interfaceOf(*function));
+  }
   compilation.module = std::move(module);
+  return finish(std::move(compilation), options);
+}
+
+Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, const CompileOptions& options) {
+  std::vector<std::string> names;
+  for (const Program& program : programs) names.push_back(program.name);
+  if (Status known = checkFunctions(options.functions, names); !known.ok()) return known.error();
+  std::erase_if(programs, [&](const Program& program) { return !isWanted(options, program.name); });
+  Compilation compilation;
+  for (const Program& program : programs) compilation.interfaces.push_back(interfaceOf(program));
+  compilation.programs = std::move(programs);
   return finish(std::move(compilation), options);
 }
 
@@ -111,8 +157,8 @@ Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptio
 Diagnosed<Compilation> compileImported(onnx::ImportedModel imported, const CompileOptions& options) {
   Compilation compilation;
   compilation.module = std::move(imported.module);
-  compilation.function = compilation.module->functions().front().get();
-  compilation.interface = std::move(imported.interface);
+  compilation.interfaces.push_back(std::move(imported.interface));
+  if (Status known = checkFunctions(options.functions, compilation.functionNames()); !known.ok()) return known.error();
   return finish(std::move(compilation), options);
 }
 
@@ -123,12 +169,9 @@ Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions
     return compileModule(*std::move(module), options);
   }
   if (path.ends_with(".ir")) {
-    auto program = readProgram(path);
-    if (!program.ok()) return program.error();
-    Compilation compilation;
-    compilation.interface = interfaceOf(*program);
-    compilation.program = *std::move(program);
-    return finish(std::move(compilation), options);
+    auto programs = readPrograms(path);
+    if (!programs.ok()) return programs.error();
+    return compilePrograms(*std::move(programs), options);
   }
   auto model = readModelFile(path);
   if (!model.ok()) return model.error();
@@ -138,8 +181,8 @@ Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions
 }
 
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options) {
-  AGLOW_CHECK(compilation.program && compilation.program->placed(), "loading a program that is not complete");
-  return compilation.backend->compile(*std::move(compilation.program), options);
+  AGLOW_CHECK(compilation.placed(), "loading a program that is not complete");
+  return compilation.backend->compile(std::move(compilation.programs), options);
 }
 
 Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
@@ -148,10 +191,11 @@ Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
   Diagnosed<Compilation> compiled = compileModule(std::move(module), options);
   if (!compiled.ok()) return compiled.diagnostics().errors().front();
   AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled)));
-  AGLOW_TRY(const std::vector<Tensor> bound, bindByName(executable->inputs(), inputs));
-  AGLOW_TRY(std::vector<Tensor> results, executable->run(bound));
+  AGLOW_TRY(const size_t function, executable->find());
+  AGLOW_TRY(const std::vector<Tensor> bound, bindByName(executable->inputs(function), inputs));
+  AGLOW_TRY(std::vector<Tensor> results, executable->run(bound, nullptr, function));
   std::map<std::string, Tensor> named;
-  for (size_t i = 0; i < results.size(); ++i) named[executable->outputs()[i].name] = std::move(results[i]);
+  for (size_t i = 0; i < results.size(); ++i) named[executable->outputs(function)[i].name] = std::move(results[i]);
   return named;
 }
 

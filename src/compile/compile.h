@@ -1,5 +1,5 @@
-// The driver: takes a model through the phases of the pipeline (phases.cpp is the map), tells an observer what happens,
-// and gives what the last phase made.
+// The driver: takes all functions of a module through the phases of the pipeline (phases.cpp is the map), tells an
+// observer what happens, and gives what the last phase made.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,20 @@
 
 namespace aglow {
 
-// After each pass, and (with an empty pass) after each phase. Exactly one of graph and program is there.
+// After each pass over a function, and (with an empty pass) after each phase. Either the graph is there, or programs.
 struct StageEvent {
   std::string_view phase;
   std::string_view pass;
+  std::string_view function;  // of a pass
   bool changed = false;
   double seconds = 0;
   const Module* graph = nullptr;
-  const Program* program = nullptr;
+  std::span<const Program> programs = {};
 };
 
 struct CompileOptions {
-  std::string backend = "interpreter";
+  std::string backend;                                 // empty: the default one
+  std::vector<std::string> functions;                  // of a text form: only these; empty: all
   codegen::TargetOptions target;                       // of backends that generate code
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape
   std::map<std::string, int64_t> dims;                 // --dim
@@ -52,15 +55,18 @@ struct PassTiming {
   double seconds = 0;
 };
 
-// What the last phase left. The graph is there until instructions take its place.
+// What the last phase left: a module for one backend. The graph is there until programs take its place, one for each
+// function over the same storage: declared regions of one name are the same in all of them.
 struct Compilation {
   std::unique_ptr<Module> module;
-  Function* function = nullptr;
-  Interface interface;
-  std::optional<Program> program;
+  std::vector<Program> programs;      // in the order of the functions
+  std::vector<Interface> interfaces;  // of the functions, in their order
   std::vector<PassTiming> timings;
   std::map<std::string, int64_t, std::less<>> ruleCounts;
   std::shared_ptr<const Backend> backend;
+
+  bool placed() const;
+  std::vector<std::string> functionNames() const;
 };
 
 // A model file (ONNX, or a text form by its ending .graph or .ir) through all phases, or as far as the options say.
@@ -72,11 +78,16 @@ Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const Compi
 // The backend that the options name; Usage error with the names there are.
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options);
 std::vector<std::string_view> backendNames();
+// The one that is taken where nobody names one: the fastest that this build has.
+std::string_view defaultBackend();
+// The one that others are compared with; every build has it.
+inline constexpr std::string_view kReferenceBackend = "interpreter";
 
-// A program ready to be run.
+// The programs ready to be run.
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options = {});
 
-// Compiles a graph, runs it once, and gives its outputs by name: the short way for programs that build their own.
+// Compiles a graph, runs its only function (or that named main) once, and gives its outputs by name: the short way for
+// programs that build their own.
 Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
                                                 const std::map<std::string, Tensor>& inputs,
                                                 const CompileOptions& options = {});

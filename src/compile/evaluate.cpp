@@ -46,7 +46,7 @@ Result<std::vector<Tensor>> runComposite(const Node& node, std::span<const Tenso
 // Interprets one function; a value is dropped behind its last reader.
 class Interpreter {
 public:
-  explicit Interpreter(const Bindings& bindings) : bindings_(bindings) {}
+  Interpreter(const Bindings& bindings, const Bindings* state) : bindings_(bindings), state_(state) {}
 
   Status run(const Node& node) {
     if (node.op() == Op::Save) {
@@ -67,7 +67,11 @@ public:
     return {};
   }
 
-  Result<Tensor> written(const Placeholder* place) const { return written_.at(place); }
+  // Null where nothing was.
+  const Tensor* written(const Placeholder* place) const {
+    const auto it = written_.find(place);
+    return it == written_.end() ? nullptr : &it->second;
+  }
 
 private:
   struct Computed {
@@ -88,9 +92,11 @@ private:
 
   Result<Tensor> bound(const Node& place) const {
     if (const auto it = written_.find(&place); it != written_.end()) return it->second;
-    const auto it = bindings_.find(place.name());
-    if (it == bindings_.end())
-      return Error{Code::MissingBinding, fmt::format("no value is given for '{}'", place.name())};
+    const auto& placeholder = static_cast<const Placeholder&>(place);
+    const Bindings& held = placeholder.isState() && state_ != nullptr ? *state_ : bindings_;
+    const auto it = held.find(place.name());
+    if (it == held.end() && placeholder.isState()) return placeholder.initial();
+    if (it == held.end()) return Error{Code::MissingBinding, fmt::format("no value is given for '{}'", place.name())};
     if (it->second.type() != place.type())
       return Error{Code::BadBinding, fmt::format("expected {} for '{}', got {}", place.type().text(), place.name(),
                                                  it->second.type().text())};
@@ -98,6 +104,7 @@ private:
   }
 
   const Bindings& bindings_;
+  const Bindings* state_;
   std::map<const Node*, Computed> computed_;
   std::map<const Node*, Tensor> written_;
 };
@@ -108,14 +115,14 @@ Result<std::vector<Tensor>> ReferenceEvaluator::evaluate(const Node& node, std::
   return node.def().kind == OpKind::Composite ? runComposite(node, inputs) : runCore(node, inputs);
 }
 
-Result<std::vector<Tensor>> evaluateFunction(const Function& function, const Bindings& bindings) {
-  Interpreter interpreter(bindings);
+Result<std::vector<Tensor>> evaluateFunction(const Function& function, const Bindings& bindings, Bindings* state) {
+  Interpreter interpreter(bindings, state);
   for (const auto& node : function.nodes()) AGLOW_OK(interpreter.run(*node));
   std::vector<Tensor> outputs;
-  for (const Placeholder* place : outputsOf(function)) {
-    AGLOW_TRY(Tensor value, interpreter.written(place));
-    outputs.push_back(std::move(value));
-  }
+  for (const Placeholder* place : outputsOf(function)) outputs.push_back(*interpreter.written(place));
+  if (state == nullptr) return outputs;
+  for (const Placeholder* place : statesOf(function))
+    if (const Tensor* value = interpreter.written(place)) state->insert_or_assign(place->name(), *value);
   return outputs;
 }
 

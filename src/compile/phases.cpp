@@ -1,10 +1,9 @@
-// The map of the compiler: every phase between import and backend, in order. Each pass of a phase is timed, verified,
-// switchable and printable by name.
+// The map: every phase between import and backend, in order. Each pass of a phase is timed, verified, switchable and
+// printable by name.
 #include "compile/phases.h"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <unordered_map>
 
 #include "backends/cpu/layout/layout.h"
@@ -20,48 +19,15 @@
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
 #include "optimize/schedule.h"
+#include "support/quote.h"
+#include "support/stopwatch.h"
 #include "support/suggest.h"
 
 namespace aglow {
 
 namespace {
 
-class Stopwatch {
-public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
 // ---------------------------------------------------------------- the phases
-
-Status runPipeline(PipelineState& state, const Pipeline& pipeline) {
-  PassContext context{.evaluator = state.evaluator, .disabled = state.options.disabled};
-  Stopwatch watch;
-  PassHooks hooks;
-  hooks.before = [&](const Pass&, Function&) -> Status {
-    watch = {};
-    return {};
-  };
-  hooks.after = [&](const Pass& pass, Function&, bool changed) -> Result<bool> {
-    AGLOW_OK(state.passDone(pass.name, changed, watch.seconds()));
-    return !state.stopped;
-  };
-  AGLOW_OK(pipeline.run(*state.result.function, context, hooks));
-  for (const auto& [name, count] : context.statistics) state.result.ruleCounts[name] += count;
-  return {};
-}
-
-Status optimize(PipelineState& state) { return runPipeline(state, optimizePipeline()); }
-Status optimizeCore(PipelineState& state) { return runPipeline(state, loweredPipeline()); }
-
-Status layout(PipelineState& state) {
-  std::optional<VectorLayout> vectors = state.backend.vectorLayout();
-  if (state.options.lanes > 0) vectors = VectorLayout{.lanes = state.options.lanes};
-  return vectors ? runPipeline(state, layoutPipeline(*vectors)) : Status();
-}
 
 // Lowering ends with what the backend can do; anything else is said at once, with the backend's reasons.
 Status checkSupport(const Function& function, const Backend& backend) {
@@ -76,100 +42,105 @@ Status checkSupport(const Function& function, const Backend& backend) {
                .message = fmt::format("backend '{}' cannot compile:{}", backend.name(), refusals)};
 }
 
-Status lowerComposites(PipelineState& state) {
+Status lowerComposites(PhaseScope& scope) {
   const Stopwatch watch;
-  const KeepComposite keep = [&](const Node& node) { return static_cast<bool>(state.backend.supports(node)); };
-  AGLOW_TRY(const bool changed, lower(*state.result.function, keep));
-  AGLOW_OK(checkSupport(*state.result.function, state.backend));
-  return state.passDone("lower-composites", changed, watch.seconds());
+  const KeepComposite keep = [&](const Node& node) { return static_cast<bool>(scope.backend.supports(node)); };
+  AGLOW_TRY(const bool changed, lower(*scope.function, keep));
+  AGLOW_OK(checkSupport(*scope.function, scope.backend));
+  return scope.passDone("lower-composites", changed, watch.seconds());
 }
 
-Status schedule(PipelineState& state) {
+Status schedule(PhaseScope& scope) {
   const Stopwatch watch;
-  if (!state.enabled("min-peak-memory")) return {};
-  Function& function = *state.result.function;
+  if (!scope.enabled("min-peak-memory")) return {};
+  Function& function = *scope.function;
   const std::vector<const Node*> order = scheduleNodes(function).order;
   std::unordered_map<const Node*, Node*> nodes;
   for (const auto& node : function.nodes()) nodes[node.get()] = node.get();
   const auto same = [](const auto& node, const Node* other) { return node.get() == other; };
   const bool changed = !std::equal(function.nodes().begin(), function.nodes().end(), order.begin(), same);
   for (const Node* node : order) function.move(nodes.at(node), nullptr);
-  return state.passDone("min-peak-memory", changed, watch.seconds());
+  return scope.passDone("min-peak-memory", changed, watch.seconds());
 }
 
-Status irgen(PipelineState& state) {
+Status irgen(PhaseScope& scope) {
   const Stopwatch watch;
-  AGLOW_OK(checkSupport(*state.result.function, state.backend));
-  AGLOW_TRY(Program program, generate(*state.result.function));
-  state.result.program = std::move(program);
-  state.result.function = nullptr;
-  state.result.module.reset();
-  return state.passDone("generate-instructions", true, watch.seconds());
+  AGLOW_OK(checkSupport(*scope.function, scope.backend));
+  AGLOW_TRY(Program program, generate(*scope.function));
+  scope.emit(std::move(program));
+  return scope.passDone("generate-instructions", true, watch.seconds());
 }
 
-Status fuse(PipelineState& state) {
-  const FusePolicy* policy = state.backend.fusePolicy();
-  if (policy == nullptr && state.options.fuse) policy = &fuseEverything();
-  if (policy == nullptr || !state.enabled("fuse")) return {};
-  const Stopwatch watch;
-  AGLOW_TRY(const bool changed, fuseInstructions(*state.result.program, *policy));
-  return state.passDone("fuse", changed, watch.seconds());
-}
-
-Status memory(PipelineState& state) {
+Status memory(PhaseScope& scope) {
   Stopwatch watch;
-  const bool scratch = addScratch(*state.result.program, state.backend);
-  AGLOW_OK(state.passDone("scratch", scratch, watch.seconds()));
-  if (state.stopped) return {};
+  const bool scratch = addScratch(*scope.program, scope.backend);
+  AGLOW_OK(scope.passDone("scratch", scratch, watch.seconds()));
+  if (scope.stopped) return {};
   MemoryOptions options;
   options.before = [&](const MemoryPass& pass) {
     watch = {};
-    return state.enabled(pass.name);
+    return scope.enabled(pass.name);
   };
   options.after = [&](const MemoryPass& pass, const Program&, bool changed) -> Result<bool> {
-    AGLOW_OK(state.passDone(pass.name, changed, watch.seconds()));
-    return !state.stopped;
+    AGLOW_OK(scope.passDone(pass.name, changed, watch.seconds()));
+    return !scope.stopped;
   };
-  return planMemory(*state.result.program, options);
+  return planMemory(*scope.program, options);
 }
 
-constexpr Phase kPhases[] = {
-    {"optimize", "target-independent rules and passes on the model's own operators", optimize},
-    {"lower", "composite operators become core ones, unless the backend keeps them", lowerComposites},
-    {"optimize-core", "the rules again, on what lowering left", optimizeCore},
-    {"layout", "channels in blocks and weights in panels, where the backend has vectors", layout},
-    {"schedule", "the order of nodes that keeps peak memory low", schedule},
-    {"irgen", "nodes become instructions over addresses", irgen},
-    {"fuse", "chains of instructions become one loop each, where the backend asks for it", fuse, true},
-    {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", memory, true},
-};
-
-}  // namespace
-
-std::span<const Phase> phases() { return kPhases; }
-
-const Phase* findPhase(std::string_view name) {
-  for (const Phase& phase : kPhases)
-    if (phase.name == name) return &phase;
-  return nullptr;
-}
-
-std::vector<std::string> passNames() {
-  std::vector<std::string> names;
-  for (const Pipeline& pipeline : {optimizePipeline(), loweredPipeline(), layoutPipeline({.lanes = 1})})
-    for (const Pass* pass : pipeline.passes()) names.push_back(pass->name);
-  for (const char* name : {"lower-composites", "min-peak-memory", "generate-instructions", "fuse", "scratch"})
-    names.emplace_back(name);
+std::vector<std::string> memoryPassNames() {
+  std::vector<std::string> names = {"scratch"};
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;
 }
 
-// ---------------------------------------------------------------- the state
+}  // namespace
 
-bool PipelineState::enabled(std::string_view pass) const { return !stopped && !options.disabled.contains(pass); }
+PhaseList defaultPhases() {
+  const auto passes = [](const Pipeline& pipeline) {
+    return [pipeline](PhaseScope& scope) { return runPasses(scope, pipeline); };
+  };
+  using On = Phase::On;
+  return PhaseList({
+      {"optimize", "target-independent rules and passes on the model's own operators", On::Graph,
+       passNames(optimizePipeline()), passes(optimizePipeline())},
+      {"lower",
+       "composite operators become core ones, unless the backend keeps them",
+       On::Graph,
+       {"lower-composites"},
+       lowerComposites},
+      {"optimize-core", "the rules again, on what lowering left", On::Graph, passNames(loweredPipeline()),
+       passes(loweredPipeline())},
+      {"schedule", "the order of nodes that keeps peak memory low", On::Graph, {"min-peak-memory"}, schedule},
+      {"irgen", "nodes become instructions over addresses", On::Graph, {"generate-instructions"}, irgen},
+      {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", On::Instructions,
+       memoryPassNames(), memory},
+  });
+}
+
+PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
+  PhaseList phases = defaultPhases();
+  backend.changePhases(phases);
+  if (options.lanes > 0) {
+    if (phases.find("layout") != nullptr) phases.leaveOut("layout");
+    phases.insertAfter("optimize-core", layoutPhase({.lanes = options.lanes}));
+  }
+  if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
+  return phases;
+}
+
+PhaseList knownPhases() {
+  return defaultPhases()
+      .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
+      .insertAfter("irgen", fusePhase(fuseEverything()));
+}
+
+// ---------------------------------------------------------------- the run
+
+namespace {
 
 // The text form reads back as what was printed.
-static Status checkRoundTrip(const Module& module) {
+Status checkRoundTrip(const Module& module) {
   BlobStore blobs;
   AGLOW_TRY(const std::unique_ptr<Module> again, parseModule(print(module, &blobs), blobs));
   const std::string differs = difference(module, *again);
@@ -177,69 +148,146 @@ static Status checkRoundTrip(const Module& module) {
   return Error{.code = Code::BadVerify, .message = "the graph's text reads back as another graph: " + differs};
 }
 
-static Status checkRoundTrip(const Program& program) {
+Status checkRoundTrip(std::span<const Program> programs) {
   BlobStore blobs;
-  AGLOW_TRY(const Program again, parseProgram(print(program, &blobs), blobs));
-  if (again == program) return {};
-  return Error{.code = Code::BadVerify, .message = "the program's text reads back as another program"};
+  AGLOW_TRY(const std::vector<Program> again, parsePrograms(print(programs, &blobs), blobs));
+  if (std::equal(again.begin(), again.end(), programs.begin(), programs.end())) return {};
+  return Error{.code = Code::BadVerify, .message = "the programs' text reads back as other programs"};
 }
 
-Status PipelineState::verifyNow(std::string_view after) const {
-  Status status = result.program ? verify(*result.program) : verify(*result.module);
-  if (status.ok() && options.verifyEach)
-    status = result.program ? checkRoundTrip(*result.program) : checkRoundTrip(*result.module);
-  if (status.ok()) return status;
-  return Error(status.error()).at(fmt::format("after {}", after));
-}
+// Verifies, keeps time, tells the observer and stops.
+class Run final : public PhaseScope {
+public:
+  Run(Compilation& compilation, const CompileOptions& options, Evaluator& folding)
+      : PhaseScope(*compilation.backend, folding), compilation_(compilation), options_(options) {}
 
-Status PipelineState::tell(std::string_view pass, bool changed, double seconds) const {
-  if (!options.observer) return {};
-  return options.observer({.phase = phase,
-                           .pass = pass,
-                           .changed = changed,
-                           .seconds = seconds,
-                           .graph = result.program ? nullptr : result.module.get(),
-                           .program = result.program ? &*result.program : nullptr});
-}
+  Status run(const PhaseList& phases) {
+    phase_ = "import";
+    AGLOW_OK(phaseDone(0));
+    bool started = options_.startFrom.empty();
+    for (const Phase& phase : phases) {
+      if (stopped) return {};
+      started = started || phase.name == options_.startFrom;
+      if (!started) continue;
+      const bool onProgram = phase.on == Phase::On::Instructions;
+      if (onProgram == (compilation_.module != nullptr)) {
+        // Instructions were loaded as they are.
+        if (options_.startFrom.empty() && compilation_.module == nullptr) continue;
+        return Error{
+            .code = Code::Usage,
+            .message = fmt::format("phase '{}' works on {}, but the file holds {}", phase.name,
+                                   onProgram ? "instructions" : "a graph", onProgram ? "a graph" : "instructions")};
+      }
+      phase_ = phase.name;
+      const Stopwatch watch;
+      AGLOW_OK(onProgram ? runOnPrograms(phase) : runOnFunctions(phase));
+      AGLOW_OK(phaseDone(watch.seconds()));
+    }
+    if (stopped || options_.stopAfter.empty()) return {};
+    return Error{.code = Code::Usage, .message = fmt::format("'{}' is not reached", options_.stopAfter)};
+  }
 
-Status PipelineState::passDone(std::string_view pass, bool changed, double seconds) {
-  auto& timings = result.timings;
-  const auto same = [&](const PassTiming& t) { return t.phase == phase && t.pass == pass; };
-  auto it = std::find_if(timings.begin(), timings.end(), same);
-  if (it == timings.end())
-    it = timings.insert(
-        it, {.phase = std::string(phase), .pass = std::string(pass), .runs = 0, .changes = 0, .seconds = 0});
-  it->runs += 1;
-  it->changes += changed ? 1 : 0;
-  it->seconds += seconds;
-  if (options.verifyEach && changed) AGLOW_OK(verifyNow(pass));
-  if (options.stopAfter == pass) stopped = true;
-  return tell(pass, changed, seconds);
-}
+  const std::set<std::string, std::less<>>& disabled() const override { return options_.disabled; }
+  void countRule(const std::string& name, int64_t times) override { compilation_.ruleCounts[name] += times; }
 
-Status PipelineState::phaseDone(double seconds) {
-  AGLOW_OK(verifyNow(phase));
-  if (options.stopAfter == phase) stopped = true;
-  return tell({}, true, seconds);
-}
+  // The graph goes away when the last function has its program.
+  void emit(Program made) override {
+    compilation_.programs.push_back(std::move(made));
+    if (compilation_.programs.size() == compilation_.module->functions().size()) compilation_.module.reset();
+  }
 
-namespace {
+  Status passDone(std::string_view pass, bool changed, double seconds) override {
+    auto& timings = compilation_.timings;
+    const auto same = [&](const PassTiming& t) { return t.phase == phase_ && t.pass == pass; };
+    auto it = std::find_if(timings.begin(), timings.end(), same);
+    if (it == timings.end())
+      it = timings.insert(
+          it, {.phase = std::string(phase_), .pass = std::string(pass), .runs = 0, .changes = 0, .seconds = 0});
+    it->runs += 1;
+    it->changes += changed ? 1 : 0;
+    it->seconds += seconds;
+    if (options_.verifyEach && changed) AGLOW_OK(verifyNow(pass));
+    if (options_.stopAfter == pass) stopped = true;
+    return tell(pass, changed, seconds);
+  }
 
-std::vector<std::string> phaseNames() {
+private:
+  Status runOnFunctions(const Phase& phase) {
+    std::vector<Function*> functions;
+    for (const auto& one : compilation_.module->functions()) functions.push_back(one.get());
+    return runOnEach(phase, functions, function, [](const Function& one) { return one.name(); });
+  }
+
+  Status runOnPrograms(const Phase& phase) {
+    std::vector<Program*> programs;
+    for (Program& one : compilation_.programs) programs.push_back(&one);
+    return runOnEach(phase, programs, program, [](const Program& one) { return one.name; });
+  }
+
+  // Stops when every one has come to where it is to stop.
+  template <class T, class NameOf>
+  Status runOnEach(const Phase& phase, const std::vector<T*>& all, T*& current, const NameOf& nameOf) {
+    bool anyStopped = false;
+    for (T* one : all) {
+      name_ = nameOf(*one);
+      current = one;
+      stopped = false;
+      Status status = phase.run(*this);
+      if (!status.ok() && all.size() > 1)
+        return std::move(status).error().at(fmt::format("function {}", quoted(name_)));
+      AGLOW_OK(std::move(status));
+      anyStopped = anyStopped || stopped;
+    }
+    current = nullptr;
+    name_.clear();
+    stopped = anyStopped;
+    return {};
+  }
+
+  Status phaseDone(double seconds) {
+    AGLOW_OK(verifyNow(phase_));
+    if (options_.stopAfter == phase_) stopped = true;
+    return tell({}, true, seconds);
+  }
+
+  Status verifyNow(std::string_view after) const {
+    const std::span<const Program> programs = compilation_.programs;
+    const Module* module = compilation_.module.get();
+    Status status = module != nullptr ? verify(*module) : verify(programs);
+    if (status.ok() && options_.verifyEach)
+      status = module != nullptr ? checkRoundTrip(*module) : checkRoundTrip(programs);
+    if (status.ok()) return status;
+    return Error(status.error()).at(fmt::format("after {}", after));
+  }
+
+  Status tell(std::string_view pass, bool changed, double seconds) const {
+    if (!options_.observer) return {};
+    StageEvent event{.phase = phase_, .pass = pass, .function = name_, .changed = changed, .seconds = seconds};
+    event.graph = compilation_.module.get();
+    if (event.graph == nullptr) event.programs = compilation_.programs;
+    return options_.observer(event);
+  }
+
+  Compilation& compilation_;
+  const CompileOptions& options_;
+  std::string_view phase_;
+  std::string name_;  // of the function at hand
+};
+
+std::vector<std::string> phaseNames(const PhaseList& phases) {
   std::vector<std::string> names;
-  for (const Phase& phase : kPhases) names.emplace_back(phase.name);
+  for (const Phase& phase : phases) names.push_back(phase.name);
   return names;
 }
 
-std::vector<std::string> stageNames() {
-  std::vector<std::string> names = phaseNames();
-  names.emplace_back("import");
-  for (std::string& pass : passNames()) names.push_back(std::move(pass));
+std::vector<std::string> passNames(const PhaseList& phases) {
+  std::vector<std::string> names;
+  for (const Phase& phase : phases) names.insert(names.end(), phase.passes.begin(), phase.passes.end());
   return names;
 }
 
-std::vector<std::string> switchNames() {
-  std::vector<std::string> names = passNames();
+std::vector<std::string> switchNames(const PhaseList& phases) {
+  std::vector<std::string> names = passNames(phases);
   names.emplace_back(kWinograd);
   for (const RuleTheme& theme : ruleThemes())
     for (const Rule& rule : theme.rules) names.emplace_back(rule.name);
@@ -254,44 +302,51 @@ Status checkName(const std::string& name, const std::vector<std::string>& names,
                .hint = didYouMean(name, std::vector<std::string_view>(names.begin(), names.end()))};
 }
 
-}  // namespace
+// All phases there are, and those of the list that only its backend has.
+PhaseList withKnown(const PhaseList& phases) {
+  std::vector<Phase> all;
+  const PhaseList known = knownPhases();
+  for (const Phase& phase : known) all.push_back(phase);
+  for (const Phase& phase : phases)
+    if (known.find(phase.name) == nullptr) all.push_back(phase);
+  return PhaseList(std::move(all));
+}
 
-Status checkStage(const std::string& name) { return checkName(name, stageNames(), "phase or pass"); }
-
-Status checkOptions(const CompileOptions& options) {
+Status checkOptions(const CompileOptions& options, const Backend& backend) {
   constexpr int64_t kMostLanes = 64;
   if (options.lanes < 0 || options.lanes > kMostLanes)
     return Error{.code = Code::Usage,
                  .message = fmt::format("expected from 0 to {} lanes, got {}", kMostLanes, options.lanes)};
-  AGLOW_OK(checkStage(options.stopAfter));
-  AGLOW_OK(checkName(options.startFrom, phaseNames(), "phase"));
-  for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(), "pass or rule"));
+  const PhaseList phases = phasesFor(backend, options), known = withKnown(phases);
+  AGLOW_OK(checkStage(options.stopAfter, known));
+  AGLOW_OK(checkName(options.startFrom, phaseNames(known), "phase"));
+  for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(known), "pass or rule"));
+  for (const std::string& name : {options.startFrom, options.stopAfter})
+    if (known.find(name) != nullptr && phases.find(name) == nullptr)
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("backend '{}' has no phase '{}'", backend.name(), name),
+                   .where = {},
+                   .hint = fmt::format("its phases are {}", fmt::join(phaseNames(phases), ", "))};
   return {};
 }
 
-Status runPhases(PipelineState& state) {
-  AGLOW_OK(checkOptions(state.options));
-  state.phase = "import";
-  AGLOW_OK(state.phaseDone(0));
-  bool started = state.options.startFrom.empty();
-  for (const Phase& phase : kPhases) {
-    if (state.stopped) return {};
-    started = started || phase.name == state.options.startFrom;
-    if (!started) continue;
-    if (phase.onProgram != state.result.program.has_value()) {
-      if (state.options.startFrom.empty() && state.result.program) continue;  // instructions were loaded as they are
-      return Error{.code = Code::Usage,
-                   .message = fmt::format("phase '{}' works on {}, but the file holds {}", phase.name,
-                                          phase.onProgram ? "instructions" : "a graph",
-                                          phase.onProgram ? "a graph" : "instructions")};
-    }
-    state.phase = phase.name;
-    const Stopwatch watch;
-    AGLOW_OK(phase.run(state));
-    AGLOW_OK(state.phaseDone(watch.seconds()));
-  }
-  if (state.stopped || state.options.stopAfter.empty()) return {};
-  return Error{.code = Code::Usage, .message = fmt::format("'{}' is not reached", state.options.stopAfter)};
+}  // namespace
+
+Status checkStage(const std::string& name, const PhaseList& phases) {
+  std::vector<std::string> names = phaseNames(phases);
+  names.emplace_back("import");
+  for (std::string& pass : passNames(phases)) names.push_back(std::move(pass));
+  return checkName(name, names, "phase or pass");
+}
+
+Status checkOptions(const CompileOptions& options) {
+  AGLOW_TRY(const std::shared_ptr<const Backend> backend, makeBackend(options));
+  return checkOptions(options, *backend);
+}
+
+Status runPhases(Compilation& compilation, const CompileOptions& options, Evaluator& evaluator) {
+  AGLOW_OK(checkOptions(options, *compilation.backend));
+  return Run(compilation, options, evaluator).run(phasesFor(*compilation.backend, options));
 }
 
 }  // namespace aglow

@@ -20,18 +20,18 @@ Status writeTextFile(const std::string& path, const std::string& text) {
   return writeFileAtomically(path, std::as_bytes(std::span(text)));
 }
 
-Status addProgram(FileSet& files, const std::string& path, const Program& program) {
+Status addPrograms(FileSet& files, const std::string& path, std::span<const Program> programs) {
   BlobStore blobs;
-  const std::string text = print(program, &blobs);
+  const std::string text = print(programs, &blobs);
   if (!blobs.tensors().empty()) AGLOW_OK(addBlobs(files, blobsBeside(path), blobs));
   return files.add(path, text);
 }
 
-Status writeProgram(const std::string& path, const Program& program) {
-  return writeTogether([&](FileSet& files) { return addProgram(files, path, program); });
+Status writePrograms(const std::string& path, std::span<const Program> programs) {
+  return writeTogether([&](FileSet& files) { return addPrograms(files, path, programs); });
 }
 
-Result<Program> readProgram(const std::string& path) {
+Result<std::vector<Program>> readPrograms(const std::string& path) {
   AGLOW_TRY(const SharedBytes file, readFile(path));
   BlobStore blobs;
   std::error_code ignored;
@@ -39,12 +39,12 @@ Result<Program> readProgram(const std::string& path) {
     AGLOW_TRY(blobs, readBlobs(blobsBeside(path)));
   }
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  Result<Program> program = parseProgram(text, blobs);
-  if (!program.ok()) return std::move(program).error().at(path);
+  Result<std::vector<Program>> programs = parsePrograms(text, blobs);
+  if (!programs.ok()) return std::move(programs).error().at(path);
   // What a file says wrong is the file's fault, not that of a pass.
-  if (const Status valid = verify(*program); !valid.ok())
+  if (const Status valid = verify(std::span<const Program>(*programs)); !valid.ok())
     return Error{.code = Code::BadText, .message = valid.error().message, .where = valid.error().where}.at(path);
-  return program;
+  return programs;
 }
 
 }  // namespace aglow

@@ -1,7 +1,9 @@
 // Both IRs as files: NAME.graph or NAME.ir, with a file of blobs beside it for large constants.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "graph/module.h"
 #include "inst/program.h"
@@ -12,10 +14,11 @@ namespace aglow {
 // Whether a path names a text form, by its ending.
 bool isTextForm(std::string_view path);
 
-// The text and, when there are large constants, the file of blobs. Graphs have the same in graph/text.h.
-Status addProgram(FileSet& files, const std::string& path, const Program& program);
-Status writeProgram(const std::string& path, const Program& program);
-Result<Program> readProgram(const std::string& path);
+// The programs of a module: the text and, when there are large constants, the file of blobs. Graphs have the same in
+// graph/text.h.
+Status addPrograms(FileSet& files, const std::string& path, std::span<const Program> programs);
+Status writePrograms(const std::string& path, std::span<const Program> programs);
+Result<std::vector<Program>> readPrograms(const std::string& path);
 
 Status writeTextFile(const std::string& path, const std::string& text);
 

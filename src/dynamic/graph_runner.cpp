@@ -232,7 +232,7 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
   // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would.
   const bool isCut = remainder.number > 0 || !part->alone.empty() || part->next != nullptr;
   if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
-    options.backend = "interpreter";
+    options.backend = kReferenceBackend;
   auto compiled = compileImported(std::move(imported->model), options);
   if (!compiled.ok()) return compiled.diagnostics();
   if (context_.compiled) context_.compiled(*compiled);

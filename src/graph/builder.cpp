@@ -41,6 +41,10 @@ Value Builder::input(std::string_view name, Type type) {
   return module().addPlaceholder(name, std::move(type))->result();
 }
 
+Placeholder* Builder::state(std::string_view name, Tensor initial) {
+  return module().addState(name, std::move(initial));
+}
+
 Value Builder::constant(Tensor tensor, std::string_view name) {
   return module().addConstant(name.empty() ? std::string_view(name_) : name, std::move(tensor))->result();
 }

@@ -46,6 +46,7 @@ public:
 
   // Storage. An output is a placeholder of its own and the Save that writes it.
   Value input(std::string_view name, Type type);
+  Placeholder* state(std::string_view name, Tensor initial);
   Value constant(Tensor tensor, std::string_view name = {});
   void output(std::string_view name, Value value);
   void save(Value value, Placeholder* target);

@@ -28,10 +28,15 @@ std::string escapeDot(std::string_view text) {
 
 namespace {
 
+bool isState(const Node& node) {
+  return node.op() == Op::Placeholder && static_cast<const Placeholder&>(node).isState();
+}
+
 std::string_view colour(const Node& node) {
   switch (node.def().kind) {
     case OpKind::Storage:
-      return node.op() == Op::Constant ? "#e8e8e8" : node.op() == Op::Placeholder ? "#ffe9b8" : "#ffd0c0";
+      if (node.op() == Op::Save) return "#ffd0c0";
+      return node.op() == Op::Constant ? "#e8e8e8" : isState(node) ? "#f6c98f" : "#ffe9b8";
     case OpKind::Elementwise:
       return "#cfe8cf";
     case OpKind::Core:
@@ -64,7 +69,7 @@ public:
 private:
   void box(const Node& node, std::string_view indent) {
     ids_.emplace(&node, ids_.size());
-    std::string label = escapeDot(node.name()) + "\\n" + escapeDot(node.def().name);
+    std::string label = escapeDot(node.name()) + "\\n" + (isState(node) ? "State" : escapeDot(node.def().name));
     if (const std::string attrs = printAttrs(node.attrs()); !attrs.empty()) label += "\\n" + escapeDot(attrs);
     if (node.isStorage()) label += "\\n" + escapeDot(node.type().text());
     out_ += fmt::format("{}n{} [shape={}, fillcolor=\"{}\", label=\"{}\"]\n", indent, ids_.at(&node),

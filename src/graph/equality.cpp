@@ -41,9 +41,9 @@ public:
     if (!fresh) return forth->second == &b ? "" : differ("storage", a, b);
     if (!reverse_.try_emplace(&b, &a).second || ownPart(a, names_) != ownPart(b, names_))
       return differ("storage", a, b);
-    if (a.op() != Op::Constant || static_cast<const Constant&>(a).tensor() == static_cast<const Constant&>(b).tensor())
-      return "";
-    return differ("bytes", a, b);
+    const Tensor *left = initialBytes(a), *right = initialBytes(b);
+    if ((left == nullptr) != (right == nullptr)) return differ("storage", a, b);
+    return left == nullptr || *left == *right ? "" : differ("bytes", a, b);
   }
 
   std::string functions(const Function& a, const Function& b) {
@@ -95,7 +95,7 @@ public:
   void storage(const Node& node) {
     if (!numbers_.try_emplace(&node, numbers_.size()).second) return;
     text(ownPart(node, names_));
-    if (node.op() == Op::Constant) hash_ = mixHash(hash_, static_cast<const Constant&>(node).tensor().hash());
+    if (const Tensor* bytes = initialBytes(node)) hash_ = mixHash(hash_, bytes->hash());
   }
 
   void function(const Function& function) {

@@ -1,11 +1,16 @@
-// What a model takes and gives, in its own order and under its own names, and the placeholders that stand for it.
+// What a function of a model takes and gives, in its own order and under its own names, and the placeholders that stand
+// for it.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "support/error.h"
 #include "tensor/map_value.h"
+#include "tensor/type.h"
 
 namespace aglow {
 
@@ -31,8 +36,13 @@ struct Port {
 };
 
 struct Interface {
+  std::string function;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
 };
+
+// The number of the function that is meant: by its name or, where none is wanted, the only one or the one named main.
+// Usage error with the names there are.
+Result<size_t> chooseFunction(std::span<const std::string> names, std::string_view wanted);
 
 }  // namespace aglow

@@ -111,6 +111,10 @@ Placeholder* Module::addPlaceholder(std::string_view name, Type type) {
   return addStorage(std::make_unique<Placeholder>(uniqueName(storageNames_, name), std::move(type)));
 }
 
+Placeholder* Module::addState(std::string_view name, Tensor initial) {
+  return addStorage(std::make_unique<Placeholder>(uniqueName(storageNames_, name), std::move(initial)));
+}
+
 Node* Module::findStorage(std::string_view name) const {
   const auto it = storageByName_.find(std::string(name));
   return it == storageByName_.end() ? nullptr : it->second;
@@ -176,21 +180,29 @@ Function* Module::clone(const Function& function, std::string name) {
 
 namespace {
 
-std::vector<Placeholder*> placeholdersIn(const Function& function, bool written) {
+// Those with a use in the function that fits.
+template <class Fits>
+std::vector<Placeholder*> placeholdersIn(const Function& function, bool state, Fits&& fits) {
   std::vector<Placeholder*> found;
   for (Placeholder* p : function.module().placeholders()) {
-    const bool matches = std::any_of(p->uses().begin(), p->uses().end(), [&](const Use& use) {
-      const bool write = use.user->op() == Op::Save && use.slot == 1;
-      return use.user->function() == &function && write == written;
+    const bool used = std::any_of(p->uses().begin(), p->uses().end(), [&](const Use& use) {
+      return use.user->function() == &function && fits(use.user->op() == Op::Save && use.slot == 1);
     });
-    if (matches) found.push_back(p);
+    if (used && p->isState() == state) found.push_back(p);
   }
   return found;
 }
 
 }  // namespace
 
-std::vector<Placeholder*> inputsOf(const Function& function) { return placeholdersIn(function, false); }
-std::vector<Placeholder*> outputsOf(const Function& function) { return placeholdersIn(function, true); }
+std::vector<Placeholder*> inputsOf(const Function& function) {
+  return placeholdersIn(function, false, [](bool write) { return !write; });
+}
+std::vector<Placeholder*> outputsOf(const Function& function) {
+  return placeholdersIn(function, false, [](bool write) { return write; });
+}
+std::vector<Placeholder*> statesOf(const Function& function) {
+  return placeholdersIn(function, true, [](bool) { return true; });
+}
 
 }  // namespace aglow

@@ -70,6 +70,7 @@ public:
   // Names of storage are unique within the module; a taken one gets a suffix.
   Constant* addConstant(std::string_view name, Tensor tensor);
   Placeholder* addPlaceholder(std::string_view name, Type type);
+  Placeholder* addState(std::string_view name, Tensor initial);
   const std::list<std::unique_ptr<Node>>& storage() const { return storage_; }
   Node* findStorage(std::string_view name) const;
   std::vector<Placeholder*> placeholders() const;
@@ -92,9 +93,11 @@ private:
   std::vector<std::unique_ptr<Function>> functions_;  // last: their nodes use the storage
 };
 
-// Placeholders that a function reads, and those that it writes, in the module's order.
+// Placeholders that callers bind: those that a function reads, and those that it writes, in the module's order.
 std::vector<Placeholder*> inputsOf(const Function& function);
 std::vector<Placeholder*> outputsOf(const Function& function);
+// State that a function reads or writes.
+std::vector<Placeholder*> statesOf(const Function& function);
 
 // A copy of one node with other operands, at the end of a function or before a node.
 Node* cloneNode(const Node& node, const std::vector<Value>& inputs, Value predicate, Function& into,

@@ -59,6 +59,15 @@ Constant::Constant(std::string name, Tensor tensor)
 Placeholder::Placeholder(std::string name, Type type)
     : Node(Attrs(opDef(Op::Placeholder)), {std::move(type)}, std::move(name)) {}
 
+Placeholder::Placeholder(std::string name, Tensor initial)
+    : Node(Attrs(opDef(Op::Placeholder)), {initial.type()}, std::move(name)), initial_(std::move(initial)) {}
+
+const Tensor* initialBytes(const Node& storage) {
+  if (storage.op() == Op::Constant) return &static_cast<const Constant&>(storage).tensor();
+  const auto& placeholder = static_cast<const Placeholder&>(storage);
+  return placeholder.isState() ? &placeholder.initial() : nullptr;
+}
+
 std::vector<Value> NodeView::inputsFrom(int first) const {
   std::vector<Value> values;
   for (int i = first; i < node_->inputCount(); ++i) values.push_back(node_->input(i));

@@ -109,15 +109,28 @@ private:
   Tensor tensor_;
 };
 
-// Bytes bound at run time.
+// Bytes that a run may change: bound by the caller for each run, or state. State begins with its initial value, is
+// shared by all functions of the module, and stays from run to run as long as the loaded program does.
 class Placeholder : public Node {
 public:
   Placeholder(std::string name, Type type);
+  Placeholder(std::string name, Tensor initial);
+
+  bool isState() const { return !initial_.empty(); }
+  const Tensor& initial() const { return initial_; }  // empty unless it is state
+
+private:
+  Tensor initial_;
 };
 
 inline const Constant* asConstant(Value v) {
   return v && v.node->op() == Op::Constant ? static_cast<const Constant*>(v.node) : nullptr;
 }
+inline const Placeholder* asPlaceholder(Value v) {
+  return v && v.node->op() == Op::Placeholder ? static_cast<const Placeholder*>(v.node) : nullptr;
+}
+// What storage holds before anything runs: a constant's bytes, a state's initial value; null where callers bind it.
+const Tensor* initialBytes(const Node& storage);
 inline bool isConstant(Value v) { return asConstant(v) != nullptr; }
 
 // The base of the generated views (ConvNode and so on): a node whose operator is known.

@@ -26,12 +26,14 @@ public:
     while (!lexer_.accept("}")) {
       if (lexer_.accept("placeholder"))
         AGLOW_OK(placeholder());
+      else if (lexer_.accept("state"))
+        AGLOW_OK(state());
       else if (lexer_.accept("constant"))
         AGLOW_OK(constant());
       else if (lexer_.accept("func"))
         AGLOW_OK(function());
       else
-        return lexer_.unexpected("'placeholder', 'constant', 'func' or '}'");
+        return lexer_.unexpected("'placeholder', 'state', 'constant', 'func' or '}'");
     }
     if (lexer_.peek().kind != Token::Kind::End) return lexer_.unexpected("the end of the text");
     return std::move(module_);
@@ -63,12 +65,24 @@ private:
     return {};
   }
 
+  Status state() {
+    AGLOW_TRY(auto declared, valued());
+    module_->addState(declared.first, std::move(declared.second));
+    return {};
+  }
+
   Status constant() {
-    AGLOW_TRY(const auto declared, declaration());
+    AGLOW_TRY(auto declared, valued());
+    module_->addConstant(declared.first, std::move(declared.second));
+    return {};
+  }
+
+  // @name : type = bytes
+  Result<std::pair<std::string, Tensor>> valued() {
+    AGLOW_TRY(auto declared, declaration());
     AGLOW_OK(lexer_.expect("="));
     AGLOW_TRY(Tensor tensor, constants_.parse(lexer_, declared.second));
-    module_->addConstant(declared.first, std::move(tensor));
-    return {};
+    return std::pair(std::move(declared.first), std::move(tensor));
   }
 
   Status function() {

@@ -17,10 +17,10 @@ std::string valueText(Value value) {
 }
 
 void printStorage(const Node& node, ConstantText& constants, std::string& out) {
-  const bool constant = node.op() == Op::Constant;
-  out +=
-      fmt::format("{} {} : {}", constant ? "constant" : "placeholder", printName("@", node.name()), node.type().text());
-  if (constant) out += " = " + constants.print(static_cast<const Constant&>(node).tensor());
+  const Tensor* bytes = initialBytes(node);
+  const std::string_view kind = node.op() == Op::Constant ? "constant" : bytes != nullptr ? "state" : "placeholder";
+  out += fmt::format("{} {} : {}", kind, printName("@", node.name()), node.type().text());
+  if (bytes != nullptr) out += " = " + constants.print(*bytes);
 }
 
 void printNode(const Node& node, std::string& out) {

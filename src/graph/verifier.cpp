@@ -87,11 +87,10 @@ private:
     if (module_.findStorage(node.name()) != &node) return fault("its name leads to another storage");
     if (node.resultCount() != 1 || node.inputCount() != 0 || node.predicate())
       return fault("storage has one result and no operand");
-    if (node.op() == Op::Constant) {
-      const Tensor& tensor = static_cast<const Constant&>(node).tensor();
-      if (tensor.empty()) return fault("a constant without bytes");
-      if (tensor.type() != node.type())
-        return fault(fmt::format("expected bytes of type {}, got {}", node.type().text(), tensor.type().text()));
+    if (const Tensor* bytes = initialBytes(node)) {
+      if (bytes->empty()) return fault("a constant without bytes");
+      if (bytes->type() != node.type())
+        return fault(fmt::format("expected bytes of type {}, got {}", node.type().text(), bytes->type().text()));
     }
     return useRules(node);
   }

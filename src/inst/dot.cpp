@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
+#include <utility>
+
 #include "graph/dot.h"
 #include "graph/syntax.h"
 
@@ -12,7 +15,7 @@ namespace {
 
 std::string_view colour(const Region& region) {
   if (region.as<ConstantInit>() != nullptr) return "#e8e8e8";
-  if (region.declared()) return "#ffe9b8";
+  if (region.declared()) return region.isState() ? "#f6c98f" : "#ffe9b8";
   return region.as<ViewOf>() != nullptr ? "#f4f4f4" : "#cfe8cf";
 }
 
@@ -24,41 +27,84 @@ std::string label(const Region& region) {
   return text;
 }
 
-}  // namespace
-
-std::string drawDot(const Program& program) {
-  std::string out =
-      "digraph aglow {\n  rankdir=TB\n  node [fontname=\"Helvetica\", style=filled]\n"
-      "  edge [fontname=\"Helvetica\", fontsize=9]\n";
-  for (size_t i = 0; i < program.regions.size(); ++i) {
-    const Region& region = program.regions[i];
-    if (region.as<Local>() != nullptr) continue;
-    out += fmt::format("  r{} [shape=box, fillcolor=\"{}\", label=\"{}\"]\n", i, colour(region), label(region));
-    if (const auto* view = region.as<ViewOf>())
-      out += fmt::format("  r{} -> r{} [style=dashed, arrowhead=none, constraint=false]\n", view->base, i);
+class Drawing {
+public:
+  std::string run(std::span<const Program> programs) {
+    // What several programs share stands outside of their frames.
+    const bool framed = programs.size() > 1;
+    if (framed)
+      for (const Region* region : sharedRegions(programs)) {
+        const std::string id = fmt::format("s{}", shared_.size());
+        shared_.emplace(region->name, id);
+        box(id, *region);
+      }
+    for (size_t i = 0; i < programs.size(); ++i) {
+      prefix_ = framed ? fmt::format("p{}", i) : "";
+      if (framed) out_ += fmt::format("  subgraph cluster{} {{\n  label=\"{}\"\n", i, escapeDot(programs[i].name));
+      draw(programs[i]);
+      if (framed) out_ += "  }\n";
+      out_ += std::exchange(edges_, {});
+    }
+    return "digraph aglow {\n  rankdir=TB\n  node [fontname=\"Helvetica\", style=filled]\n"
+           "  edge [fontname=\"Helvetica\", fontsize=9]\n" +
+           out_ + "}\n";
   }
-  size_t last = program.instrs.size();
-  for (size_t i = 0; i < program.instrs.size(); ++i) {
-    const Instr& instr = program.instrs[i];
-    if (instr.isMarker()) continue;
+
+private:
+  void box(const std::string& id, const Region& region) {
+    out_ += fmt::format("  {} [shape=box, fillcolor=\"{}\", label=\"{}\"]\n", id, colour(region), label(region));
+  }
+
+  std::string idOf(const Program& program, RegionId id) const {
+    const auto it = program[id].declared() ? shared_.find(program[id].name) : shared_.end();
+    return it != shared_.end() ? it->second : fmt::format("{}r{}", prefix_, id);
+  }
+
+  void draw(const Program& program) {
+    for (size_t i = 0; i < program.regions.size(); ++i) {
+      const Region& region = program.regions[i];
+      const std::string id = idOf(program, static_cast<RegionId>(i));
+      if (region.as<Local>() != nullptr) continue;
+      if (!region.declared() || shared_.empty()) box(id, region);
+      if (const auto* view = region.as<ViewOf>())
+        edges_ +=
+            fmt::format("  {} -> {} [style=dashed, arrowhead=none, constraint=false]\n", idOf(program, view->base), id);
+    }
+    std::string last;
+    for (size_t i = 0; i < program.instrs.size(); ++i)
+      if (!program.instrs[i].isMarker()) last = draw(program, i, last);
+  }
+
+  std::string draw(const Program& program, size_t number, const std::string& last) {
+    const Instr& instr = program.instrs[number];
+    const std::string id = fmt::format("{}i{}", prefix_, number);
     std::string attrs = instr.kind == Instr::Kind::Compute ? escapeDot(printAttrs(instr.attrs)) : "";
     if (!attrs.empty()) attrs = "\\n" + attrs;
     for (const Instr& step : instr.body) attrs += fmt::format("\\n{}", instrName(step));
-    out += fmt::format("  i{} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", i, i, instrName(instr),
-                       attrs);
-    if (last < i) out += fmt::format("  i{} -> i{} [style=invis]\n", last, i);
-    last = i;
+    out_ += fmt::format("  {} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", id, number,
+                        instrName(instr), attrs);
+    if (!last.empty()) edges_ += fmt::format("  {} -> {} [style=invis]\n", last, id);
     for (const Operand& operand : instr.operands) {
       if (operand.region == kNoRegion) continue;
+      const std::string region = idOf(program, operand.region);
       if (reads(operand.access))
-        out += fmt::format("  r{} -> i{} [label=\"{}\"]\n", operand.region, i, accessName(operand.access));
+        edges_ += fmt::format("  {} -> {} [label=\"{}\"]\n", region, id, accessName(operand.access));
       if (writes(operand.access))
-        out += fmt::format("  i{} -> r{} [label=\"{}\"]\n", i, operand.region, accessName(operand.access));
+        edges_ += fmt::format("  {} -> {} [label=\"{}\"]\n", id, region, accessName(operand.access));
     }
     if (instr.predicate != kNoRegion)
-      out += fmt::format("  r{} -> i{} [label=\"if\", style=dashed]\n", instr.predicate, i);
+      edges_ += fmt::format("  {} -> {} [label=\"if\", style=dashed]\n", idOf(program, instr.predicate), id);
+    return id;
   }
-  return out + "}\n";
-}
+
+  std::string out_, edges_;
+  std::string prefix_;  // of what belongs to one of several programs
+  std::unordered_map<std::string, std::string> shared_;
+};
+
+}  // namespace
+
+std::string drawDot(const Program& program) { return drawDot(std::span(&program, 1)); }
+std::string drawDot(std::span<const Program> programs) { return Drawing().run(programs); }
 
 }  // namespace aglow

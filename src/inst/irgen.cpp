@@ -26,7 +26,7 @@ public:
   }
 
 private:
-  // Placeholders and constants that the function uses, in the module's order.
+  // Storage that the function uses, in the module's order and under the module's names, which other functions share.
   void declareStorage() {
     std::unordered_map<const Node*, Access> used;
     for (const auto& node : function_.nodes()) {
@@ -41,12 +41,13 @@ private:
     for (const auto& storage : function_.module().storage()) {
       const auto it = used.find(storage.get());
       if (it == used.end()) continue;
-      Region region{.name = unique(storage->name()), .type = storage->type(), .source = {}};
+      Region region{.name = unique(storage->name()), .type = storage->type(), .source = PlaceholderInit{it->second}};
       if (const Constant* constant = asConstant(storage->result()))
         region.source = ConstantInit{constant->tensor()};
-      else
-        region.source = PlaceholderInit{it->second};
+      else if (const Placeholder* place = asPlaceholder(storage->result()); place->isState())
+        region.source = StateInit{place->initial()};
       regions_[storage.get()] = {program_.add(std::move(region))};
+      if (writes(it->second)) written_.insert(regions_[storage.get()].front());
     }
   }
 
@@ -82,8 +83,7 @@ private:
         program_.add({.name = unique(node.name()), .type = node.type(), .source = ViewOf{base.root, base.begin}});
     regions_[&node] = {view};
     // A view would see what is saved into the placeholder later; the node's value is what was there before.
-    const auto* placeholder = program_[base.root].as<PlaceholderInit>();
-    if (placeholder == nullptr || !writes(placeholder->access)) return {};
+    if (!written_.contains(base.root)) return {};
     const RegionId copy = program_.add({.name = unique(node.name()), .type = node.type(), .source = Allocated{}});
     program_.instrs.push_back(
         {.kind = Instr::Kind::Copy, .operands = {{copy, Access::Out}, {view, Access::In}}, .origin = node.name()});
@@ -127,6 +127,7 @@ private:
   const Function& function_;
   Program program_;
   std::unordered_map<const Node*, std::vector<RegionId>> regions_;  // of each node's results
+  std::unordered_set<RegionId> written_;                            // placeholders, by the function
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> suffixes_;
 };

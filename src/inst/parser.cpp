@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/syntax.h"
 #include "inst/text.h"
@@ -18,26 +19,92 @@ class Parser {
 public:
   Parser(std::string_view text, const BlobStore& blobs) : lexer_(text), constants_(&blobs) {}
 
-  Result<Program> run() {
+  Result<std::vector<Program>> run() {
     AGLOW_OK(lexer_.expect("declare"));
     AGLOW_OK(lexer_.expect("{"));
     while (!lexer_.accept("}")) AGLOW_OK(declaration());
-    AGLOW_OK(lexer_.expect("program"));
-    AGLOW_TRY(Token name, lexer_.take(Token::Kind::Global, "the program's name, such as @main"));
-    program_.name = std::move(name.value);
-    if (lexer_.accept("arena")) {
-      AGLOW_TRY(program_.arenaBytes, size("the bytes of the arena"));
-    }
-    AGLOW_OK(lexer_.expect("{"));
-    while (!lexer_.accept("}")) AGLOW_OK(instruction());
-    if (lexer_.peek().kind != Token::Kind::End) return lexer_.unexpected("the end of the text");
-    return std::move(program_);
+    std::vector<Program> programs;
+    std::unordered_set<std::string> names;
+    do {
+      AGLOW_OK(lexer_.expect("program"));
+      AGLOW_TRY(Token name, lexer_.take(Token::Kind::Global, "the program's name, such as @main"));
+      if (!names.insert(name.value).second)
+        return textError(name, fmt::format("{} is defined twice", quoted(name.text)));
+      program_ = {};
+      program_.name = std::move(name.value);
+      AGLOW_OK(program());
+      programs.push_back(std::move(program_));
+    } while (lexer_.at("program"));
+    if (lexer_.peek().kind != Token::Kind::End) return lexer_.unexpected("'program' or the end of the text");
+    return programs;
   }
 
 private:
+  // (@in %x, @out %y) arena 64 { instructions }
+  Status program() {
+    std::vector<std::pair<RegionId, Access>> signature;
+    std::unordered_set<RegionId> mine;
+    AGLOW_OK(lexer_.expect("("));
+    while (!lexer_.accept(")")) {
+      if (!signature.empty()) AGLOW_OK(lexer_.expect(","));
+      AGLOW_TRY(const Access how, access());
+      const Token token = lexer_.peek();
+      AGLOW_OK(lexer_.take(Token::Kind::Local, "a placeholder, such as %x"));
+      const auto it = declaredIds_.find(token.value);
+      const bool known = it != declaredIds_.end() && token.index == 0;
+      if (!known || declared_[static_cast<size_t>(it->second)].as<PlaceholderInit>() == nullptr)
+        return textError(token, fmt::format("no placeholder {} is declared", quoted(token.text)));
+      if (!mine.insert(it->second).second)
+        return textError(token, fmt::format("{} is named twice", quoted(token.text)));
+      signature.emplace_back(it->second, how);
+    }
+    if (lexer_.accept("arena")) {
+      AGLOW_TRY(program_.arenaBytes, size("the bytes of the arena"));
+    }
+    takeDeclared(signature, mine);
+    AGLOW_OK(lexer_.expect("{"));
+    while (!lexer_.accept("}")) AGLOW_OK(instruction());
+    return {};
+  }
+
+  // The declared regions that the program names, in their order; its placeholders in the order of the signature.
+  void takeDeclared(const std::vector<std::pair<RegionId, Access>>& signature,
+                    const std::unordered_set<RegionId>& mine) {
+    const std::unordered_set<std::string> named = namesAhead();
+    ids_.clear();
+    auto next = signature.begin();
+    for (size_t i = 0; i < declared_.size(); ++i) {
+      const Region& region = declared_[i];
+      if (region.as<PlaceholderInit>() == nullptr) {
+        if (named.contains(region.name)) define(region);
+        continue;
+      }
+      if (!mine.contains(static_cast<RegionId>(i))) continue;
+      Region placeholder = declared_[static_cast<size_t>(next->first)];
+      placeholder.source = PlaceholderInit{next->second};
+      define(std::move(placeholder));
+      ++next;
+    }
+  }
+
+  // Regions that the text names up to the end of the block, but for those it defines, which hide declared ones.
+  std::unordered_set<std::string> namesAhead() const {
+    std::unordered_set<std::string> named, own;
+    Lexer ahead = lexer_;
+    for (int depth = 0; ahead.peek().kind != Token::Kind::End && ahead.peek().kind != Token::Kind::Bad;) {
+      const Token token = ahead.next();
+      if (token.kind == Token::Kind::Local) (ahead.at("=") ? own : named).insert(token.value);
+      if (token.kind != Token::Kind::Punct) continue;
+      depth += token.text == "{" ? 1 : token.text == "}" ? -1 : 0;
+      if (depth == 0) break;
+    }
+    for (const std::string& name : own) named.erase(name);
+    return named;
+  }
+
   Status declaration() {
     const Token start = lexer_.peek();
-    AGLOW_TRY(std::string name, newName());
+    AGLOW_TRY(std::string name, newName(declaredIds_));
     Region region{.name = std::move(name), .type = {}, .source = {}};
     if (lexer_.accept("constant")) {
       AGLOW_TRY(region.type, parseType(lexer_));
@@ -45,9 +112,13 @@ private:
       AGLOW_TRY(Tensor bytes, constants_.parse(lexer_, region.type));
       region.source = ConstantInit{std::move(bytes)};
     } else if (lexer_.accept("placeholder")) {
-      AGLOW_TRY(const Access how, access());
       AGLOW_TRY(region.type, parseType(lexer_));
-      region.source = PlaceholderInit{how};
+      region.source = PlaceholderInit{};
+    } else if (lexer_.accept("state")) {
+      AGLOW_TRY(region.type, parseType(lexer_));
+      AGLOW_OK(lexer_.expect("="));
+      AGLOW_TRY(Tensor bytes, constants_.parse(lexer_, region.type));
+      region.source = StateInit{std::move(bytes)};
     } else if (lexer_.accept("splat")) {
       AGLOW_TRY(region.type, parseType(lexer_));
       AGLOW_OK(lexer_.expect("="));
@@ -64,9 +135,10 @@ private:
       if (fan == 0) return textError(start, "the fan-in is at least 1");
       region.source = XavierInit{fan, *seed};
     } else {
-      return lexer_.unexpected("'constant', 'placeholder', 'splat' or 'xavier'");
+      return lexer_.unexpected("'constant', 'placeholder', 'state', 'splat' or 'xavier'");
     }
-    define(std::move(region));
+    declaredIds_.emplace(region.name, static_cast<RegionId>(declared_.size()));
+    declared_.push_back(std::move(region));
     return {};
   }
 
@@ -113,7 +185,7 @@ private:
     AGLOW_OK(lexer_.expect("{"));
     while (!lexer_.accept("}")) {
       if (lexer_.peek().kind == Token::Kind::Local) {
-        AGLOW_TRY(std::string name, newName());
+        AGLOW_TRY(std::string name, newName(ids_));
         AGLOW_OK(lexer_.expect("local"));
         AGLOW_TRY(Type type, parseType(lexer_));
         define({.name = std::move(name), .type = std::move(type), .source = Local{}});
@@ -145,7 +217,7 @@ private:
 
   // %a = alloc f32[4] at 64 or %v = tensorview %a at 0 : f32[2]
   Status definition() {
-    AGLOW_TRY(std::string name, newName());
+    AGLOW_TRY(std::string name, newName(ids_));
     Region fresh{.name = std::move(name), .type = {}, .source = {}};
     Instr::Kind kind = Instr::Kind::Alloc;
     if (lexer_.accept("alloc")) {
@@ -210,11 +282,12 @@ private:
   }
 
   // "%name =", not yet taken.
-  Result<std::string> newName() {
+  using Ids = std::unordered_map<std::string, RegionId>;
+  Result<std::string> newName(const Ids& taken) {
     const Token token = lexer_.peek();
     AGLOW_OK(lexer_.take(Token::Kind::Local, "a new region, such as %a"));
     if (token.index != 0) return textError(token, "regions have no numbered results");
-    if (ids_.contains(token.value)) return textError(token, fmt::format("{} is defined twice", quoted(token.text)));
+    if (taken.contains(token.value)) return textError(token, fmt::format("{} is defined twice", quoted(token.text)));
     AGLOW_OK(lexer_.expect("="));
     return token.value;
   }
@@ -235,12 +308,22 @@ private:
 
   Lexer lexer_;
   ConstantText constants_;
-  Program program_;
-  std::unordered_map<std::string, RegionId> ids_;
+  std::vector<Region> declared_;  // with their numbers in declaredIds_
+  Ids declaredIds_;
+  Program program_;  // under way
+  Ids ids_;          // its regions
 };
 
 }  // namespace
 
-Result<Program> parseProgram(std::string_view text, const BlobStore& blobs) { return Parser(text, blobs).run(); }
+Result<std::vector<Program>> parsePrograms(std::string_view text, const BlobStore& blobs) {
+  return Parser(text, blobs).run();
+}
+
+Result<Program> parseProgram(std::string_view text, const BlobStore& blobs) {
+  AGLOW_TRY(std::vector<Program> programs, parsePrograms(text, blobs));
+  if (programs.size() == 1) return std::move(programs.front());
+  return Error{.code = Code::BadText, .message = fmt::format("expected one program, found {}", programs.size())};
+}
 
 }  // namespace aglow

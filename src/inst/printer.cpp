@@ -20,8 +20,9 @@ std::string declaration(const Region& region, ConstantText& constants) {
   const std::string type = region.type.text();
   if (const auto* constant = region.as<ConstantInit>())
     return fmt::format("constant {} = {}", type, constants.print(constant->bytes));
-  if (const auto* placeholder = region.as<PlaceholderInit>())
-    return fmt::format("placeholder @{} {}", accessName(placeholder->access), type);
+  if (region.as<PlaceholderInit>() != nullptr) return fmt::format("placeholder {}", type);
+  if (const auto* state = region.as<StateInit>())
+    return fmt::format("state {} = {}", type, constants.print(state->initial));
   if (const auto* splat = region.as<SplatInit>()) return fmt::format("splat {} = {}", type, printReal(splat->value));
   const auto* xavier = region.as<XavierInit>();
   return fmt::format("xavier {} fan {} seed {}", type, xavier->fanIn, xavier->seed);
@@ -85,28 +86,47 @@ void printBody(std::string& out, const Program& program, const Instr& fused) {
   out += "  }";
 }
 
+// (@in %x, @out %y)
+std::string signature(const Program& program) {
+  std::string out;
+  for (const Region& region : program.regions)
+    if (const auto* placeholder = region.as<PlaceholderInit>())
+      out += fmt::format("{}@{} {}", out.empty() ? "" : ", ", accessName(placeholder->access),
+                         printName("%", region.name));
+  return "(" + out + ")";
+}
+
 }  // namespace
 
-std::string print(const Program& program, BlobStore* blobs, std::vector<int>* lines) {
+std::string print(std::span<const Program> programs, BlobStore* blobs, std::vector<int>* lines) {
   std::string out = "declare {\n";
   ConstantText constants(blobs);
-  for (const Region& region : program.regions)
-    if (region.declared())
-      fmt::format_to(std::back_inserter(out), "  {} = {}\n", printName("%", region.name),
-                     declaration(region, constants));
-  fmt::format_to(std::back_inserter(out), "}}\nprogram {}", printName("@", program.name));
-  if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
-  out += " {\n";
+  for (const Region* region : sharedRegions(programs))
+    fmt::format_to(std::back_inserter(out), "  {} = {}\n", printName("%", region->name),
+                   declaration(*region, constants));
+  out += "}\n";
   auto line = std::count(out.begin(), out.end(), '\n') + 1;
-  for (const Instr& instr : program.instrs) {
-    if (lines != nullptr) lines->push_back(static_cast<int>(line));
-    const size_t before = out.size();
-    printLine(out, program, instr, "  ");
-    if (instr.kind == Instr::Kind::Fused) printBody(out, program, instr);
-    out += "\n";
-    line += std::count(out.begin() + static_cast<ptrdiff_t>(before), out.end(), '\n');
+  for (const Program& program : programs) {
+    fmt::format_to(std::back_inserter(out), "program {}{}", printName("@", program.name), signature(program));
+    if (program.placed()) fmt::format_to(std::back_inserter(out), " arena {}", program.arenaBytes);
+    out += " {\n";
+    ++line;
+    for (const Instr& instr : program.instrs) {
+      if (lines != nullptr) lines->push_back(static_cast<int>(line));
+      const size_t before = out.size();
+      printLine(out, program, instr, "  ");
+      if (instr.kind == Instr::Kind::Fused) printBody(out, program, instr);
+      out += "\n";
+      line += std::count(out.begin() + static_cast<ptrdiff_t>(before), out.end(), '\n');
+    }
+    out += "}\n";
+    ++line;
   }
-  return out + "}\n";
+  return out;
+}
+
+std::string print(const Program& program, BlobStore* blobs, std::vector<int>* lines) {
+  return print(std::span(&program, 1), blobs, lines);
 }
 
 }  // namespace aglow

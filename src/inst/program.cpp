@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <list>
 #include <unordered_map>
 
 #include "graph/syntax.h"
@@ -140,6 +141,39 @@ namespace {
 // Numbers are told apart by their bits, as the text form does.
 bool sameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+// Mostly the very same bytes.
+bool sameBytes(const Tensor& a, const Tensor& b) { return a.type() == b.type() && (a.data() == b.data() || a == b); }
+
+}  // namespace
+
+bool sameStorage(const Region& a, const Region& b) {
+  if (a.type != b.type || a.source.index() != b.source.index()) return false;
+  if (const auto* c = a.as<ConstantInit>()) return sameBytes(c->bytes, b.as<ConstantInit>()->bytes);
+  if (const auto* s = a.as<StateInit>()) return sameBytes(s->initial, b.as<StateInit>()->initial);
+  if (const auto* s = a.as<SplatInit>()) return sameBits(s->value, b.as<SplatInit>()->value);
+  if (const auto* x = a.as<XavierInit>())
+    return x->fanIn == b.as<XavierInit>()->fanIn && x->seed == b.as<XavierInit>()->seed;
+  return a.declared();
+}
+
+std::vector<const Region*> sharedRegions(std::span<const Program> programs) {
+  std::list<const Region*> all;
+  std::unordered_map<std::string_view, std::list<const Region*>::iterator> places;
+  for (const Program& program : programs) {
+    auto next = all.begin();  // behind the program's last region
+    for (const Region& region : program.regions) {
+      if (!region.declared()) continue;
+      if (const auto it = places.find(region.name); it != places.end())
+        next = std::next(it->second);
+      else
+        places.emplace(region.name, all.insert(next, &region));
+    }
+  }
+  return {all.begin(), all.end()};
+}
+
+namespace {
+
 // Compares two programs; regions correspond by name.
 class Comparison {
 public:
@@ -168,11 +202,8 @@ private:
 
   bool sameSource(const Region& x, const Region& y) const {
     if (x.source.index() != y.source.index()) return false;
-    if (const auto* c = x.as<ConstantInit>()) return c->bytes == y.as<ConstantInit>()->bytes;
     if (const auto* p = x.as<PlaceholderInit>()) return p->access == y.as<PlaceholderInit>()->access;
-    if (const auto* s = x.as<SplatInit>()) return sameBits(s->value, y.as<SplatInit>()->value);
-    if (const auto* w = x.as<XavierInit>())
-      return w->fanIn == y.as<XavierInit>()->fanIn && w->seed == y.as<XavierInit>()->seed;
+    if (x.declared()) return sameStorage(x, y);
     if (const auto* m = x.as<Allocated>()) return m->offset == y.as<Allocated>()->offset;
     if (x.as<Local>() != nullptr) return true;
     const auto *v = x.as<ViewOf>(), *w = y.as<ViewOf>();
@@ -223,6 +254,7 @@ double uniform(uint64_t seed, uint64_t index) {
 
 Tensor initialValue(const Region& region) {
   if (const auto* constant = region.as<ConstantInit>()) return constant->bytes;
+  if (const auto* state = region.as<StateInit>()) return state->initial;
   std::vector<double> values(static_cast<size_t>(region.type.elements()));
   if (const auto* splat = region.as<SplatInit>()) {
     values.assign(values.size(), splat->value);

@@ -23,12 +23,17 @@ enum class Access : uint8_t { In, Out, InOut, Scratch };
 inline bool reads(Access a) { return a == Access::In || a == Access::InOut; }
 inline bool writes(Access a) { return a != Access::In; }
 
-// Where a region's bytes come from. The first four are declared: they live as long as the program.
+// Where a region's bytes come from. The first five are declared: they live as long as the program, and programs of one
+// module share them by their names. State, splat and xavier are state: they begin with a value, may be written, and
+// keep their bytes from run to run.
 struct ConstantInit {
   Tensor bytes;
 };
 struct PlaceholderInit {
   Access access = Access::In;  // its bytes are given (In), asked for (Out), or both
+};
+struct StateInit {
+  Tensor initial;
 };
 struct SplatInit {
   double value = 0;
@@ -54,7 +59,7 @@ struct Local {};
 struct Region {
   std::string name;
   Type type;
-  std::variant<ConstantInit, PlaceholderInit, SplatInit, XavierInit, Allocated, ViewOf, Local> source;
+  std::variant<ConstantInit, PlaceholderInit, StateInit, SplatInit, XavierInit, Allocated, ViewOf, Local> source;
 
   template <class T>
   const T* as() const {
@@ -65,6 +70,7 @@ struct Region {
     return std::get_if<T>(&source);
   }
   bool declared() const { return !as<Allocated>() && !as<ViewOf>() && !as<Local>(); }
+  bool isState() const { return as<StateInit>() || as<SplatInit>() || as<XavierInit>(); }
 };
 
 struct Operand {
@@ -151,6 +157,12 @@ bool mayOverwrite(const Program& program, const Instr& instr, size_t input, size
 
 // Same regions under the same names, same instructions, same placement; the regions' numbers do not matter.
 bool operator==(const Program& a, const Program& b);
+
+// What programs of one module share: their declared regions, each once, in an order that is that of every program.
+// Placeholders are there without a meaning of their access, which is each program's own.
+std::vector<const Region*> sharedRegions(std::span<const Program> programs);
+// Whether two declared regions of one name may stand for the same bytes: type and initial value are equal.
+bool sameStorage(const Region& a, const Region& b);
 
 // The bytes a declared region starts with; internal error for placeholders.
 Tensor initialValue(const Region& region);

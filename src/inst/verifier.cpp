@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "inst/fused.h"
@@ -89,6 +90,9 @@ private:
       if (constant->bytes.empty() || constant->bytes.type() != region.type)
         return bad(fmt::format("expected bytes of {}, found {}", region.type.text(),
                                constant->bytes.empty() ? "none" : constant->bytes.type().text()));
+    } else if (const auto* state = region.as<StateInit>()) {
+      if (state->initial.empty() || state->initial.type() != region.type)
+        return bad(fmt::format("expected an initial value of {}", region.type.text()));
     } else if (const auto* placeholder = region.as<PlaceholderInit>()) {
       if (placeholder->access == Access::Scratch) return bad("a placeholder is no scratch memory");
     } else if (const auto* allocated = region.as<Allocated>()) {
@@ -422,5 +426,25 @@ private:
 }  // namespace
 
 Status verify(const Program& program) { return Verifier(program).run(); }
+
+Status verify(std::span<const Program> programs) {
+  std::unordered_set<std::string_view> names;
+  std::unordered_map<std::string_view, const Region*> shared;
+  for (const Program& program : programs) {
+    if (!names.insert(program.name).second) return bad(fmt::format("two programs are named {}", quoted(program.name)));
+    Status status = verify(program);
+    for (const Region& region : program.regions) {
+      if (!status.ok()) break;
+      if (!region.declared()) continue;
+      const auto [it, fresh] = shared.try_emplace(region.name, &region);
+      if (!fresh && !sameStorage(*it->second, region))
+        status = bad(fmt::format("{} is another region in a program before", quoted(region.name)));
+    }
+    if (!status.ok() && programs.size() > 1)
+      return std::move(status).error().at(fmt::format("program {}", quoted(program.name)));
+    AGLOW_OK(std::move(status));
+  }
+  return {};
+}
 
 }  // namespace aglow

@@ -10,10 +10,7 @@ namespace aglow {
 namespace {
 
 // What outlives the program, and so is read by its caller or by the next run.
-bool outlives(const Region& region) {
-  return region.as<PlaceholderInit>() != nullptr || region.as<SplatInit>() != nullptr ||
-         region.as<XavierInit>() != nullptr;
-}
+bool outlives(const Region& region) { return region.as<PlaceholderInit>() != nullptr || region.isState(); }
 
 }  // namespace
 

@@ -75,6 +75,8 @@ MemoryReport memoryReport(const Program& program) {
   report.constantBytes = program.constantBytes();
   for (const RegionId id : program.inputs()) report.inputBytes += program[id].type.bytes();
   for (const RegionId id : program.outputs()) report.outputBytes += program[id].type.bytes();
+  for (const Region& region : program.regions)
+    if (region.isState()) report.stateBytes += region.type.bytes();
   return report;
 }
 

@@ -29,6 +29,7 @@ struct MemoryReport {
   int64_t constantBytes = 0;  // outside of the arena, as are inputs and outputs
   int64_t inputBytes = 0;
   int64_t outputBytes = 0;
+  int64_t stateBytes = 0;
   std::vector<Interval> buffers;
 };
 MemoryReport memoryReport(const Program& program);

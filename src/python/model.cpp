@@ -1,4 +1,4 @@
-// A model as Python sees it: a session, or the one program of a text form.
+// A model as Python sees it: a session, or the programs of a text form.
 #include "python/model.h"
 
 #include <fmt/format.h>
@@ -43,11 +43,16 @@ Spec specOf(const onnx::ValueInfo& info) {
   return spec;
 }
 
-Spec specOf(const Port& port) {
-  Spec spec{.name = port.name, .type = port.type.text(), .kind = std::string(elemName(port.type.kind()))};
-  for (const int64_t dim : port.type.shape().dims())
+Spec specOf(const std::string& name, const Type& type) {
+  Spec spec{.name = name, .type = type.text(), .kind = std::string(elemName(type.kind()))};
+  for (const int64_t dim : type.shape().dims())
     spec.dims.push_back({.kind = onnx::Dim::Kind::Value, .value = dim, .symbol = {}});
   return spec;
+}
+
+// An array holds no scales; those are the program's.
+Tensor withScales(const Tensor& tensor, const Type& type) {
+  return tensor.type().shape() == type.shape() ? tensor.retyped(type) : tensor;
 }
 
 }  // namespace
@@ -61,8 +66,11 @@ Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std
     options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
     auto compiled = compileFile(path, options);
     if (!compiled.ok()) return compiled.diagnostics();
-    for (const Port& port : compiled->interface.inputs) model->inputs_.push_back(specOf(port));
-    for (const Port& port : compiled->interface.outputs) model->outputs_.push_back(specOf(port));
+    for (const Interface& interface : compiled->interfaces) {
+      FunctionSpec& function = model->functions_.emplace_back(FunctionSpec{.name = interface.function});
+      for (const Port& port : interface.inputs) function.inputs.push_back(specOf(port.name, port.type));
+      for (const Port& port : interface.outputs) function.outputs.push_back(specOf(port.name, port.type));
+    }
     return model;
   }
   auto file = readModelFile(path, initPath);
@@ -82,13 +90,14 @@ Diagnosed<std::unique_ptr<Model>> Model::parse(const SharedBytes& file, const Sh
 }
 
 void Model::describe(const onnx::Graph& graph) {
+  FunctionSpec& function = functions_.emplace_back(FunctionSpec{.name = "main"});
   for (const onnx::ValueInfo& info : graph.inputs) {
-    Spec& spec = inputs_.emplace_back(specOf(info));
+    Spec& spec = function.inputs.emplace_back(specOf(info));
     for (const onnx::TensorProto& tensor : graph.initializers) spec.hasDefault |= tensor.name == info.name;
     for (const onnx::SparseTensorProto& tensor : graph.sparseInitializers)
       spec.hasDefault |= tensor.values.name == info.name;
   }
-  for (const onnx::ValueInfo& info : graph.outputs) outputs_.push_back(specOf(info));
+  for (const onnx::ValueInfo& info : graph.outputs) function.outputs.push_back(specOf(info));
 }
 
 Diagnostics Model::placed(const Diagnostics& faults) const {
@@ -113,38 +122,72 @@ Diagnosed<Unit> Model::openText(const SessionOptions& options) {
   return Unit{};
 }
 
-Diagnosed<std::vector<ModelValue>> Model::run(const Inputs& inputs) {
-  if (!model_) return runText(inputs);
+Diagnosed<std::vector<ModelValue>> Model::run(const std::string& function, const Inputs& inputs) {
+  if (!model_) return runText(function, inputs);
   auto outputs = session_->run(inputs);
   if (!outputs.ok()) return placed(outputs.diagnostics());
   return outputs;
 }
 
-Diagnosed<std::vector<ModelValue>> Model::runText(const Inputs& inputs) {
+Diagnosed<std::vector<ModelValue>> Model::runText(const std::string& function, const Inputs& inputs) {
+  const auto number = executable_->find(function);
+  if (!number.ok()) return placed(number.error());
+  const std::span<const Binding> bindings = executable_->inputs(*number);
   std::map<std::string, Tensor> named;
-  for (const Binding& binding : executable_->inputs()) {
-    const auto it = inputs.find(binding.name);
-    if (it == inputs.end()) continue;
-    // An array holds no scales; those are the program's.
-    const Tensor& tensor = it->second.tensor();
-    const bool fits = tensor.type().shape() == binding.type.shape();
-    named[binding.name] = fits ? tensor.retyped(binding.type) : tensor;
-  }
-  auto bound = bindByName(executable_->inputs(), named);
+  for (const Binding& binding : bindings)
+    if (const auto it = inputs.find(binding.name); it != inputs.end())
+      named[binding.name] = withScales(it->second.tensor(), binding.type);
+  auto bound = bindByName(bindings, named);
   if (!bound.ok()) return placed(bound.error());
   const std::lock_guard lock(running_);
-  auto outputs = executable_->run(*bound);
+  auto outputs = executable_->run(*bound, nullptr, *number);
   if (!outputs.ok()) return placed(outputs.error());
   std::vector<ModelValue> values;
   for (Tensor& tensor : *outputs) values.push_back(ModelValue::of(std::move(tensor)));
   return values;
 }
 
+std::vector<Spec> Model::states() const {
+  std::vector<Spec> specs;
+  if (executable_)
+    for (const Binding& binding : executable_->state().bindings()) specs.push_back(specOf(binding.name, binding.type));
+  return specs;
+}
+
+Result<size_t> Model::stateIndex(const std::string& name) const {
+  const size_t index = executable_ ? executable_->state().find(name) : 0;
+  if (executable_ && index < executable_->state().bindings().size()) return index;
+  return Error{.code = Code::BadBinding, .message = fmt::format("the model has no state '{}'", name)};
+}
+
+Diagnosed<ModelValue> Model::state(const std::string& name) {
+  const auto index = stateIndex(name);
+  if (!index.ok()) return placed(index.error());
+  const std::lock_guard lock(running_);
+  return ModelValue::of(executable_->state().read(*index));
+}
+
+Diagnosed<Unit> Model::setState(const std::string& name, const ModelValue& value) {
+  const auto index = stateIndex(name);
+  if (!index.ok()) return placed(index.error());
+  const std::lock_guard lock(running_);
+  const Tensor tensor = withScales(value.tensor(), executable_->state().bindings()[*index].type);
+  if (const Status written = executable_->state().write(*index, tensor.ref()); !written.ok())
+    return placed(written.error());
+  return Unit{};
+}
+
+void Model::resetState() {
+  if (!executable_) return;
+  const std::lock_guard lock(running_);
+  executable_->state().reset();
+}
+
 // As far as the options say, which has to be where there is a graph, or a program.
 Diagnosed<Compilation> Model::compiled(const CompileOptions& options, bool onProgram) const {
   auto result = model_ ? compileModel(*model_, options) : compileFile(path_, options);
   if (!result.ok()) return model_ ? placed(result.diagnostics()) : result.diagnostics();
-  if (onProgram == result->program.has_value()) return result;
+  if (onProgram == (result->module == nullptr)) return result;
   return Error{.code = Code::Usage,
                .message = fmt::format("after '{}' there is {}", options.stopAfter,
                                       onProgram ? "a graph, and no program yet" : "a program, and no graph any more"),
@@ -154,13 +197,15 @@ Diagnosed<Compilation> Model::compiled(const CompileOptions& options, bool onPro
 Diagnosed<std::string> Model::text(const CompileOptions& options, bool onProgram) const {
   auto result = compiled(options, onProgram);
   if (!result.ok()) return result.diagnostics();
-  return onProgram ? print(*result->program) : print(*result->module);
+  return onProgram ? print(result->programs) : print(*result->module);
 }
 
 Diagnosed<Unit> Model::exportTo(const std::string& path, const CompileOptions& options, bool externalData) const {
   auto result = compiled(options, false);
   if (!result.ok()) return result.diagnostics();
-  const auto model = onnx::exportModel(*result->function);
+  const auto chosen = chooseFunction(result->functionNames(), {});
+  if (!chosen.ok()) return placed(chosen.error());
+  const auto model = onnx::exportModel(*result->module->functions()[*chosen]);
   if (!model.ok()) return placed(model.error());
   if (const Status written = onnx::writeModel(path, *model, {.external = externalData}); !written.ok())
     return written.error();

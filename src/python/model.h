@@ -26,6 +26,12 @@ struct Spec {
   std::vector<onnx::Dim> dims = {};
 };
 
+// A function with what it takes and gives. A model file has one, a text form may have several.
+struct FunctionSpec {
+  std::string name;
+  std::vector<Spec> inputs, outputs;
+};
+
 using Inputs = std::map<std::string, ModelValue>;
 
 class Model {
@@ -35,13 +41,17 @@ public:
   // The same in memory, init net or null.
   static Diagnosed<std::unique_ptr<Model>> parse(const SharedBytes& file, const SharedBytes* init);
 
-  const std::vector<Spec>& inputs() const { return inputs_; }
-  const std::vector<Spec>& outputs() const { return outputs_; }
+  const std::vector<FunctionSpec>& functions() const { return functions_; }
 
   // Compiles what it can; to be called once, before the model is run.
   Diagnosed<Unit> open(SessionOptions options);
-  // The model's outputs in its order.
-  Diagnosed<std::vector<ModelValue>> run(const Inputs& inputs);
+  // The outputs of a function, in its order.
+  Diagnosed<std::vector<ModelValue>> run(const std::string& function, const Inputs& inputs);
+  // What the functions of a text form leave for the next run.
+  std::vector<Spec> states() const;
+  Diagnosed<ModelValue> state(const std::string& name);
+  Diagnosed<Unit> setState(const std::string& name, const ModelValue& value);
+  void resetState();
   // How it was opened.
   const CompileOptions& options() const { return options_; }
   // The text of what is there after a phase or pass: the graph, or the program.
@@ -53,12 +63,13 @@ private:
   void describe(const onnx::Graph& graph);
   Diagnosed<Compilation> compiled(const CompileOptions& options, bool onProgram) const;
   Diagnosed<Unit> openText(const SessionOptions& options);
-  Diagnosed<std::vector<ModelValue>> runText(const Inputs& inputs);
+  Diagnosed<std::vector<ModelValue>> runText(const std::string& function, const Inputs& inputs);
+  Result<size_t> stateIndex(const std::string& name) const;
   Diagnostics placed(const Diagnostics& faults) const;
 
   std::string path_;
   std::optional<onnx::Model> model_;  // none for a text form
-  std::vector<Spec> inputs_, outputs_;
+  std::vector<FunctionSpec> functions_;
   CompileOptions options_;
   std::unique_ptr<Session> session_;
   // Of a text form, which has its sizes.

@@ -95,7 +95,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
                const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad, const nb::dict& values,
                int optLevel, const std::vector<std::string>& disable) {
   SessionOptions options;
-  options.compile.backend = backend.empty() ? std::string(backendNames().back()) : backend;
+  options.compile.backend = backend;
   options.compile.shapes = shapes;
   options.compile.dims = dims;
   options.compile.given = copiesOf(inputsOf(values));
@@ -110,7 +110,6 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
   std::vector<std::string> notes;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
-    if (auto made = makeBackend(options.compile); !made.ok()) return made.error();
     notes = startThreads(options.backend);
     return model.open(options);
   });
@@ -119,9 +118,28 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
   return told;
 }
 
-nb::list run(Model& model, const nb::dict& inputs) {
+nb::list functionsOf(const Model& model) {
+  nb::list list;
+  for (const FunctionSpec& function : model.functions())
+    list.append(nb::make_tuple(text(function.name), specsOf(function.inputs), specsOf(function.outputs)));
+  return list;
+}
+
+nb::object stateOf(Model& model, nb::handle name) {
+  const std::string bytes = bytesOf(name);
+  return objectOf(released([&] { return model.state(bytes); }));
+}
+
+void setState(Model& model, nb::handle name, nb::handle value) {
+  const std::string bytes = bytesOf(name);
+  const ModelValue given = valueOf(value);
+  released([&] { return model.setState(bytes, given); });
+}
+
+nb::list run(Model& model, nb::handle function, const nb::dict& inputs) {
+  const std::string name = bytesOf(function);
   const Inputs given = inputsOf(inputs);
-  std::vector<ModelValue> outputs = released([&] { return model.run(given); });
+  std::vector<ModelValue> outputs = released([&] { return model.run(name, given); });
   nb::list results;
   for (ModelValue& value : outputs) results.append(objectOf(std::move(value)));
   return results;
@@ -180,12 +198,15 @@ NB_MODULE(_core, m) {
   m.def("read", &readModel, nb::arg("path"), nb::arg("init"), nb::rv_policy::take_ownership);
   m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
   nb::class_<Model>(m, "Model")
-      .def_prop_ro("inputs", [](const Model& model) { return specsOf(model.inputs()); })
-      .def_prop_ro("outputs", [](const Model& model) { return specsOf(model.outputs()); })
+      .def_prop_ro("functions", &functionsOf)
+      .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })
       .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
            nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
            nb::arg("opt_level"), nb::arg("disable"))
-      .def("run", &run, nb::arg("inputs"))
+      .def("run", &run, nb::arg("function"), nb::arg("inputs"))
+      .def("state", &stateOf, nb::arg("name"))
+      .def("set_state", &setState, nb::arg("name"), nb::arg("value"))
+      .def("reset_state", &Model::resetState)
       .def("text", &textOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("on_program"))
       .def("export", &exportTo, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("path"),
            nb::arg("external_data"));

@@ -12,7 +12,11 @@ namespace aglow::differential {
 
 namespace {
 
-Engine interpreter() { return {.name = "interpreter", .options = {}}; }
+Engine interpreter() {
+  CompileOptions options;
+  options.backend = kReferenceBackend;
+  return {.name = "interpreter", .options = std::move(options)};
+}
 
 Engine cpu(int level, std::string processor = {}, int threads = 1) {
   CompileOptions options;

@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = caffe2::toModel(*std::move(net), caffe2::Net{});
   if (!model.ok()) return 0;
   CompileOptions options;
+  options.backend = kReferenceBackend;
   options.verifyEach = true;
   // Nets do not tell shapes: small images fit most operators' first operands.
   for (const onnx::ValueInfo& info : model->graph.inputs) options.shapes[info.name] = {1, 2, 4, 4};

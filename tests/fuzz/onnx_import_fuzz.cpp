@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = onnx::parseModel(std::as_bytes(std::span(data, size)), nullptr);
   if (!model.ok()) return 0;
   CompileOptions options;
+  options.backend = kReferenceBackend;
   options.verifyEach = true;
   // Open dimensions get a small size, so that models of any batch are looked into.
   for (const onnx::ValueInfo& info : model->graph.inputs)

@@ -20,17 +20,19 @@ void require(bool holds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace aglow;
-  auto program = parseProgram({reinterpret_cast<const char*>(data), size});
-  if (!program.ok()) {
-    require(program.error().code == Code::BadText && !program.error().where.empty());
+  auto programs = parsePrograms({reinterpret_cast<const char*>(data), size});
+  if (!programs.ok()) {
+    require(programs.error().code == Code::BadText && !programs.error().where.empty());
     return 0;
   }
   BlobStore store;
-  const auto again = parseProgram(print(*program, &store), store);
-  require(again.ok() && *again == *program);
-  if (!verify(*program).ok()) return 0;
-  require(!drawDot(*program).empty());
-  const Status planned = planMemory(*program);
-  require(planned.ok() ? verify(*program).ok() : planned.error().code == Code::TooLarge);
+  const auto again = parsePrograms(print(*programs, &store), store);
+  require(again.ok() && *again == *programs);
+  if (!verify(std::span<const Program>(*programs)).ok()) return 0;
+  require(!drawDot(*programs).empty());
+  for (Program& program : *programs) {
+    const Status planned = planMemory(program);
+    require(planned.ok() ? verify(program).ok() : planned.error().code == Code::TooLarge);
+  }
   return 0;
 }

@@ -106,9 +106,8 @@ def inputs_of_onnx(model, random):
     return found
 
 
-PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder @in(?:out)? )'
-                         r'(\w+)\[([\d,]*)\]')
-
+PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder )(\w+)\[([\d,]*)\]')
+SIGNATURE = re.compile(r'@in(?:out)? %("[^"]*"|[^\s,)]+)')
 
 SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
 
@@ -116,7 +115,10 @@ SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
 def inputs_of_text(data):
     found, text = [], data.decode("utf-8", "replace")
     saved = SAVED.findall(text)
+    given = {name for line in text.splitlines() if line.startswith("program ") for name in SIGNATURE.findall(line)}
     for in_graph, in_program, kind, dims in PLACEHOLDER.findall(text):
+        if in_program and in_program not in given:
+            continue
         shape = [int(extent) for extent in dims.split(",") if extent]
         if in_graph not in saved and kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
             found.append(((in_graph or in_program).strip('"'), 1, np.dtype(NUMPY_KINDS[kind]), shape))

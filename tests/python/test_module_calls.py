@@ -298,6 +298,7 @@ def test_the_example(capsys):
 
 def test_the_documentation(monkeypatch, tmp_path):
     monkeypatch.chdir(shutil.copytree(ROOT / "docs" / "tour", tmp_path / "tour"))
+    shutil.copy(ROOT / "examples" / "counter" / "counter.graph", ".")
     failed, examples = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
     assert failed == 0 and examples > 10
 

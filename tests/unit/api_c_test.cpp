@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onnx_writer.h"
+#include "support/machine.h"
 
 namespace {
 
@@ -332,6 +333,104 @@ TEST(CApi, SessionsSayWhatDoesNotFit) {
   aglow_session_close(session);
   EXPECT_EQ(aglow_session_open("/nowhere.onnx", nullptr, &session), AGLOW_FILE);
   EXPECT_EQ(session, nullptr);
+}
+
+constexpr const char* kCounter = R"(module {
+  state @count : f32[2] = [1, 2]
+  placeholder @step : f32[2]
+  placeholder @total : f32[2]
+  constant @zero : f32[2] = [0, 0]
+  func @add { %sum = Add(@count, @step) Save(%sum, @count) Save(%sum, @total) }
+  func @reset { Save(@zero, @count) }
+})";
+
+TEST(CApi, FunctionsAreSelectedByNameOverOneState) {
+  aglow_model* model = loaded(writeGraph(kCounter));
+  ASSERT_NE(model, nullptr);
+  ASSERT_EQ(aglow_num_functions(model), 2U);
+  EXPECT_STREQ(aglow_function_name(model, 0), "add");
+  EXPECT_EQ(aglow_function_name(model, 2), nullptr);
+  // None is the only one, and none is named main.
+  EXPECT_EQ(aglow_num_inputs(model), 0U);
+  EXPECT_EQ(aglow_run(model), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("'add', 'reset'"));
+  EXPECT_EQ(aglow_bind_input(model, 0, nullptr, 0), AGLOW_USAGE);
+  EXPECT_EQ(aglow_select(model, "subtract"), AGLOW_USAGE);
+  EXPECT_EQ(aglow_select(model, nullptr), AGLOW_USAGE);
+
+  const float step[2] = {10, 20};
+  float total[2] = {};
+  ASSERT_EQ(aglow_select(model, "add"), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_bind_input(model, 0, step, sizeof(step)), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 0, total, sizeof(total)), AGLOW_OK);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(total, ElementsAre(21, 42));
+  ASSERT_EQ(aglow_select(model, "reset"), AGLOW_OK);
+  EXPECT_EQ(aglow_num_outputs(model), 0U);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  // What was bound before is bound still.
+  ASSERT_EQ(aglow_select(model, "add"), AGLOW_OK);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(total, ElementsAre(10, 20));
+  aglow_free(model);
+}
+
+TEST(CApi, StateIsReadSetAndReset) {
+  aglow_model* model = loaded(writeGraph(kCounter));
+  ASSERT_NE(model, nullptr);
+  ASSERT_EQ(aglow_num_states(model), 1U);
+  EXPECT_STREQ(aglow_state(model, 0)->name, "count");
+  EXPECT_EQ(aglow_state(model, 0)->bytes, 8U);
+  EXPECT_EQ(aglow_state(model, 1), nullptr);
+  EXPECT_EQ(aglow_find_state(model, "count"), 0);
+  EXPECT_EQ(aglow_find_state(model, "total"), -1);
+  float count[2] = {};
+  ASSERT_EQ(aglow_get_state(model, 0, count, sizeof(count)), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(count, ElementsAre(1, 2));
+  const float other[2] = {5, 6};
+  ASSERT_EQ(aglow_set_state(model, 0, other, sizeof(other)), AGLOW_OK) << aglow_error_text();
+  ASSERT_EQ(aglow_get_state(model, 0, count, sizeof(count)), AGLOW_OK);
+  EXPECT_THAT(count, ElementsAre(5, 6));
+  ASSERT_EQ(aglow_reset_state(model), AGLOW_OK);
+  ASSERT_EQ(aglow_get_state(model, 0, count, sizeof(count)), AGLOW_OK);
+  EXPECT_THAT(count, ElementsAre(1, 2));
+  EXPECT_EQ(aglow_get_state(model, 1, count, sizeof(count)), AGLOW_USAGE);
+  EXPECT_EQ(aglow_get_state(model, 0, count, 4), AGLOW_USAGE);
+  EXPECT_EQ(aglow_set_state(model, 0, nullptr, sizeof(count)), AGLOW_USAGE);
+  aglow_free(model);
+}
+
+TEST(CApi, AModelFileHasOneFunctionAndNoState) {
+  aglow_model* model = loaded(kDigits);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(aglow_num_functions(model), 1U);
+  EXPECT_STREQ(aglow_function_name(model, 0), "main");
+  EXPECT_EQ(aglow_num_states(model), 0U);
+  aglow_free(model);
+}
+
+// Without a word on backend and threads: the fastest there is, on every processor.
+TEST(CApi, TakesTheDefaultBackend) {
+  for (aglow_options* options : {static_cast<aglow_options*>(nullptr), aglow_options_new()}) {
+    aglow_model* model = loaded(kDigits, options);
+    ASSERT_NE(model, nullptr);
+#ifdef AGLOW_LLVM
+    EXPECT_STRNE(aglow_info(model)->target, "host");
+    EXPECT_EQ(aglow_info(model)->threads, aglow::machineThreads());
+#else
+    EXPECT_STREQ(aglow_info(model)->target, "host");
+#endif
+    aglow_free(model);
+    aglow_options_free(options);
+  }
+  aglow_options* options = aglow_options_new();
+  ASSERT_EQ(aglow_options_set_backend(options, "interpreter"), AGLOW_OK);
+  aglow_model* model = loaded(kDigits, options);
+  ASSERT_NE(model, nullptr);
+  EXPECT_STREQ(aglow_info(model)->target, "host");
+  aglow_free(model);
+  aglow_options_free(options);
 }
 
 }  // namespace

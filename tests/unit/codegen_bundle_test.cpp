@@ -90,10 +90,10 @@ TEST(CodegenConstants, HashIsThatOfTheBlock) {
 
 TEST(CodegenBundle, HeaderNamesInputsThatHaveNoSay) {
   const auto program = parseProgram(R"(declare {
-  %x = placeholder @in f32[4]
-  %y = placeholder @out f32[4]
+  %x = placeholder f32[4]
+  %y = placeholder f32[4]
 }
-program @main arena 0 {
+program @main(@in %x, @out %y) arena 0 {
   copy @out %y, @in %x
 }
 )");
@@ -111,21 +111,56 @@ program @main arena 0 {
   EXPECT_NE(bundleHeader(bundle).find("gone"), std::string::npos);
 }
 
-TEST(CodegenBundle, VariablesThatChangeAreRefused) {
-  const auto program = parseProgram(R"(declare {
-  %state = splat f32[4] = 1
-  %y = placeholder @out f32[4]
+TEST(CodegenBundle, EntriesShareOneState) {
+  auto programs = parsePrograms(R"(declare {
+  %x = placeholder f32[4]
+  %count = state f32[4] = [1, 2, 3, 4]
+  %steps = splat i64[1] = 0
+  %y = placeholder f32[4]
 }
-program @main arena 0 {
-  Add @inout %state, @in %state, @in %state
-  copy @out %y, @in %state
+program @add(@in %x, @out %y) arena 0 {
+  Add @inout %count, @in %count, @in %x
+  copy @out %y, @in %count
+}
+program @reset() arena 0 {
+  Sub @inout %count, @in %count, @in %count
+  Sub @inout %steps, @in %steps, @in %steps
 }
 )");
-  ASSERT_TRUE(program.ok()) << program.error().text();
+  ASSERT_TRUE(programs.ok()) << programs.error().text();
   Bundle bundle;
-  const Status added = bundle.add("m", *program, {});
+  bundle.name = "m";
+  EXPECT_EQ(bundleFunctionNames("m", {"add", "reset"}), (std::vector<std::string>{"m_add", "m_reset"}));
+  ASSERT_TRUE(bundle.add("m_add", (*programs)[0], {}).ok());
+  ASSERT_TRUE(bundle.add("m_reset", (*programs)[1], {}).ok());
+  ASSERT_EQ(bundle.states.size(), 2u);
+  EXPECT_EQ(bundle.stateBytes, 128);
+  EXPECT_EQ(bundle.entries[0].stateOffsets, std::vector<int64_t>{0});
+  EXPECT_EQ(bundle.entries[1].stateOffsets, (std::vector<int64_t>{0, 64}));
+  // Zeros need no bytes among the weights.
+  EXPECT_EQ(bundle.states[0].initial, 0);
+  EXPECT_EQ(bundle.states[1].initial, BundleState::kZeros);
+  const std::string header = bundleHeader(bundle);
+  for (const char* line :
+       {"#define M_STATE_BYTES 128", "#define M_STATE_STEPS_OFFSET 64",
+        "int m_state_init(const uint8_t *constants, uint8_t *state);",
+        "int m_reset(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations, uint8_t *state);"})
+    EXPECT_NE(header.find(line), std::string::npos) << line << "\n" << header;
+  // The same name for another type, as another batch size might make it.
+  Program other = (*programs)[1];
+  for (Region& region : other.regions)
+    if (region.name == "count") region.type = Type(ElemKind::Float32, Shape{2, 2});
+  for (Region& region : other.regions)
+    if (auto* state = region.as<StateInit>()) state->initial = Tensor(region.type);
+  const Status added = bundle.add("m_other", other, {});
   ASSERT_FALSE(added.ok());
   EXPECT_EQ(added.error().code, Code::UnsupportedFeature);
+}
+
+TEST(CodegenBundle, NamesOfFunctionsClashWithNothing) {
+  EXPECT_EQ(bundleFunctionNames("m", {"only"}), std::vector<std::string>{"m"});
+  EXPECT_EQ(bundleFunctionNames("m", {"check", "state", "add", "Add", "add_parallel"}),
+            (std::vector<std::string>{"m_check_2", "m_state_2", "m_add", "m_Add_2", "m_add_parallel_2"}));
 }
 
 }  // namespace

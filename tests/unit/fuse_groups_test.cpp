@@ -31,13 +31,14 @@ std::vector<std::string> outline(const Program& program) {
 }
 
 constexpr std::string_view kDeclared =
-    "declare {\n  %x = placeholder @in f32[2,3]\n  %w = constant f32[3] = [1, 2, 3]\n  %y = placeholder @out f32[2,3]\n"
-    "  %z = placeholder @out f32[2,3]\n  %r = placeholder @in f32[2,1]\n  %p = placeholder @in bool[]\n"
-    "  %q = placeholder @in bool[]\n  %square = placeholder @in f32[3,3]\n  %state = placeholder @inout f32[2,3]\n}\n";
+    "declare {\n  %x = placeholder f32[2,3]\n  %w = constant f32[3] = [1, 2, 3]\n  %y = placeholder f32[2,3]\n"
+    "  %z = placeholder f32[2,3]\n  %r = placeholder f32[2,1]\n  %p = placeholder bool[]\n"
+    "  %q = placeholder bool[]\n  %square = placeholder f32[3,3]\n  %state = placeholder f32[2,3]\n}\n";
 
 // Buffers a, b, c ... of the loop's shape, without marks.
 Program parsed(std::string_view body) {
-  std::string text = std::string(kDeclared) + "program @f {\n";
+  std::string text = std::string(kDeclared) +
+                     "program @f(@in %x, @out %y, @out %z, @in %r, @in %p, @in %q, @in %square, @inout %state) {\n";
   for (const char name : std::string_view("abcdefgh")) text += std::string("%") + name + " = alloc f32[2,3] ";
   text += "%m = alloc f32[2,1] %n = alloc f32[2,1] ";
   text += std::string(body) + "\n";
@@ -189,7 +190,8 @@ TEST(Fuse, StaysBetweenWrites) {
 
 TEST(Fuse, BoundsTheSizeOfBodies) {
   std::string text =
-      "declare { %x = placeholder @in f32[4] %y = placeholder @out f32[4] }\nprogram @f { %v0 = alloc f32[4] Neg @out "
+      "declare { %x = placeholder f32[4] %y = placeholder f32[4] }\nprogram @f(@in %x, @out %y) { %v0 = alloc f32[4] "
+      "Neg @out "
       "%v0, @in %x ";
   for (int i = 1; i < 200; ++i) {
     const std::string now = std::to_string(i), before = std::to_string(i - 1);

@@ -18,10 +18,10 @@ using ::testing::Not;
 
 Program parsed(std::string_view body) {
   const std::string text =
-      "declare {\n  %x = placeholder @in f32[2,3]\n  %w = constant f32[3] = [1, 2, 3]\n  %y = placeholder @out "
+      "declare {\n  %x = placeholder f32[2,3]\n  %w = constant f32[3] = [1, 2, 3]\n  %y = placeholder "
       "f32[2,3]\n"
-      "  %r = placeholder @in f32[2,1]\n  %p = placeholder @in bool[]\n  %square = placeholder @in f32[3,3]\n}\n"
-      "program @f {\n" +
+      "  %r = placeholder f32[2,1]\n  %p = placeholder bool[]\n  %square = placeholder f32[3,3]\n}\n"
+      "program @f(@in %x, @out %y, @in %r, @in %p, @in %square) {\n" +
       std::string(body) + "\n}\n";
   auto program = parseProgram(text);
   EXPECT_TRUE(program.ok()) << program.error().text();

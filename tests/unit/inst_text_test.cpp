@@ -16,14 +16,15 @@ using ::testing::HasSubstr;
 // Everything the grammar knows.
 constexpr std::string_view kAll = R"(declare {
   %w = constant f32[2] = [0.5, -1]
-  %x = placeholder @in f32[2]
-  %p = placeholder @in bool[]
-  %state = placeholder @inout f32[2]
-  %"an output" = placeholder @out f32[2]
+  %x = placeholder f32[2]
+  %p = placeholder bool[]
+  %state = placeholder f32[2]
+  %"an output" = placeholder f32[2]
+  %kept = state f32[2] = [0.5, 1]
   %s = splat f32[2] = -0
   %r = xavier f32[4,4] fan 16 seed 18446744073709551615
 }
-program @main arena 64 {
+program @main(@in %x, @in %p, @inout %state, @out %"an output") arena 64 {
   %a = alloc f32[2] at 0
   Add @out %a, @in %x, @in %w
   Relu @inout %a, @in %a if %p from "relu \"1\""
@@ -31,6 +32,7 @@ program @main arena 64 {
   %v2 = tensorview %r at 16 : f32[1]
   Neg @out %v2, @in %v, @scratch %s
   copy @out %state, @in %a
+  copy @out %kept, @in %a
   copy.start @out %"an output", @in %state token 3
   copy.wait @out %"an output", @in %state token 3
   dealloc %a
@@ -51,10 +53,10 @@ TEST(InstText, PrintsWhatItParsed) {
 
 TEST(InstText, SaysWhichLineAnInstructionIs) {
   const auto program = parseProgram(R"(declare {
-  %x = placeholder @in f32[2]
-  %y = placeholder @out f32[2]
+  %x = placeholder f32[2]
+  %y = placeholder f32[2]
 }
-program @main arena 64 {
+program @main(@in %x, @out %y) arena 64 {
   %a = alloc f32[2] at 0
   fused @out %a, @in %x from "both" {
     %n = local f32[2]
@@ -100,7 +102,7 @@ TEST(InstText, RoundTripsGeneratedPrograms) {
 
 TEST(InstText, KeepsAbsentOperandsInTheirPlace) {
   const std::string text =
-      "declare {\n  %x = placeholder @in f32[2]\n  %y = placeholder @out f32[2]\n}\nprogram @f {\n"
+      "declare {\n  %x = placeholder f32[2]\n  %y = placeholder f32[2]\n}\nprogram @f(@in %x, @out %y) {\n"
       "  Clip @out %y, @in %x, @in _, @in %x\n}\n";
   const auto program = parseProgram(text);
   ASSERT_TRUE(program.ok()) << program.error().text();
@@ -129,11 +131,12 @@ TEST(InstText, NamesTheFaultAndItsPlace) {
       {"  copy.start @out %y, @in %x", "5:1", "expected 'token'"},
       {"  Relu @out %y, @in %x from relu", "4:29", "in quotes"},
       {"  %z = constant f32[1] = [1]", "4:8", "'alloc' or 'tensorview'"},
-      {"} program @g {", "4:3", "end of the text"},
+      {"} module @g {", "4:3", "end of the text"},
   };
   for (const BadCase& c : cases) {
-    const std::string text = "declare { %x = placeholder @in f32[2]\n%y = placeholder @out f32[2] }\nprogram @f {\n" +
-                             std::string(c.body) + "\n}\n";
+    const std::string text =
+        "declare { %x = placeholder f32[2]\n%y = placeholder f32[2] }\nprogram @f(@in %x, @out %y) {\n" +
+        std::string(c.body) + "\n}\n";
     const auto program = parseProgram(text);
     ASSERT_FALSE(program.ok()) << c.body;
     EXPECT_EQ(program.error().code, Code::BadText);

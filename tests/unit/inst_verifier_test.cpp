@@ -11,8 +11,8 @@ using ::testing::HasSubstr;
 
 Program parsed(std::string_view body, std::string_view arena = "") {
   const std::string text =
-      "declare {\n  %x = placeholder @in f32[4]\n  %y = placeholder @out f32[4]\n"
-      "  %w = constant f32[4] = [1, 2, 3, 4]\n  %p = placeholder @in bool[]\n}\nprogram @f " +
+      "declare {\n  %x = placeholder f32[4]\n  %y = placeholder f32[4]\n"
+      "  %w = constant f32[4] = [1, 2, 3, 4]\n  %p = placeholder bool[]\n}\nprogram @f(@in %x, @out %y, @in %p) " +
       std::string(arena) + "{\n" + std::string(body) + "\n}\n";
   auto program = parseProgram(text);
   EXPECT_TRUE(program.ok()) << program.error().text();

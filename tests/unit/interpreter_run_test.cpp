@@ -20,8 +20,8 @@ const std::vector<float> kValues = {1, -2, 3, -4};
 
 Program placedProgram(std::string_view body) {
   auto program = parseProgram(
-      "declare { %x = placeholder @in f32[4] %p = placeholder @in bool[2] %y = placeholder "
-      "@out f32[4] %w = constant f32[4] = [1, 2, 3, 4] %s = splat f32[4] = 10 }\nprogram @f {" +
+      "declare { %x = placeholder f32[4] %p = placeholder bool[2] %y = placeholder "
+      "f32[4] %w = constant f32[4] = [1, 2, 3, 4] %s = splat f32[4] = 10 }\nprogram @f(@in %x, @in %p, @out %y) {" +
       std::string(body) + "}");
   EXPECT_TRUE(program.ok()) << program.error().text();
   EXPECT_TRUE(placeArena(*program).ok());
@@ -89,7 +89,7 @@ TEST(Interpreter, KeepsDeclaredMemoryFromRunToRun) {
 
 TEST(Interpreter, ChangesNoInputThatIsAlsoAnOutput) {
   auto program = parseProgram(
-      "declare { %state = placeholder @inout f32[4] } program @f { Neg @inout %state, @in "
+      "declare { %state = placeholder f32[4] } program @f(@inout %state) { Neg @inout %state, @in "
       "%state }");
   ASSERT_TRUE(program.ok());
   ASSERT_TRUE(placeArena(*program).ok());
@@ -122,8 +122,8 @@ TEST(Interpreter, ReadsAndWritesTheCallersMemory) {
 }
 
 TEST(Interpreter, ChangesAStateInPlace) {
-  auto program =
-      parseProgram("declare { %state = placeholder @inout f32[4] } program @f { Neg @inout %state, @in %state }");
+  auto program = parseProgram(
+      "declare { %state = placeholder f32[4] } program @f(@inout %state) { Neg @inout %state, @in %state }");
   ASSERT_TRUE(program.ok());
   ASSERT_TRUE(placeArena(*program).ok());
   auto executable = InterpreterExecutable::create(*std::move(program));

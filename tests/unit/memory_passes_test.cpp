@@ -13,8 +13,9 @@ namespace {
 using Pass = Result<bool>(Program&);
 
 constexpr std::string_view kDeclared =
-    "declare {\n  %x = placeholder @in f32[4]\n  %y = placeholder @out f32[4]\n  %z = placeholder @out f32[4]\n"
-    "  %state = placeholder @inout f32[4]\n  %w = constant f32[4] = [1, 2, 3, 4]\n}\nprogram @f {\n";
+    "declare {\n  %x = placeholder f32[4]\n  %y = placeholder f32[4]\n  %z = placeholder f32[4]\n"
+    "  %state = placeholder f32[4]\n  %w = constant f32[4] = [1, 2, 3, 4]\n}\nprogram @f(@in %x, @out %y, @out %z, "
+    "@inout %state) {\n";
 
 // The instructions after a pass, one a line.
 std::string after(Pass& pass, std::string_view body) {

@@ -81,8 +81,9 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
 
 Program chain() {
   auto program = parseProgram(
-      "declare { %x = placeholder @in f32[16] %y = placeholder @out f32[1] %w = constant f32[16] = splat 1 }\n"
-      "program @f { %a = alloc f32[16] Add @out %a, @in %x, @in %w %b = alloc f32[1024] Splat @out %b {shape = [1024]} "
+      "declare { %x = placeholder f32[16] %y = placeholder f32[1] %w = constant f32[16] = splat 1 }\n"
+      "program @f(@in %x, @out %y) { %a = alloc f32[16] Add @out %a, @in %x, @in %w %b = alloc f32[1024] Splat @out %b "
+      "{shape = [1024]} "
       "dealloc %b Reduce @out %y, @in %a {keepdims = true, axes = [0]} dealloc %a }");
   EXPECT_TRUE(program.ok()) << program.error().text();
   return *std::move(program);
@@ -139,7 +140,7 @@ TEST(MemoryPlan, ReportsWhatAProgramNeeds) {
 
 TEST(MemoryPlan, RefusesSizesBeyondAllMemory) {
   auto program = parseProgram(
-      "declare { %y = placeholder @out f32[1] }\nprogram @f { %a = alloc u8[72057594037927936] Splat @out %a "
+      "declare { %y = placeholder f32[1] }\nprogram @f(@out %y) { %a = alloc u8[72057594037927936] Splat @out %a "
       "{elem = u8, shape = [72057594037927936]} dealloc %a Splat @out %y {shape = [1]} }");
   ASSERT_TRUE(program.ok()) << program.error().text();
   const Status refused = planMemory(*program);

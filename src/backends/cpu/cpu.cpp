@@ -12,6 +12,7 @@
 #include "backends/cpu/code/memory_map.h"
 #include "backends/cpu/code/problem.h"
 #include "backends/cpu/kernels/table.h"
+#include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
 #include "support/quote.h"
@@ -29,24 +30,18 @@ constexpr const char* kWriteFiles =
 
 class CpuExecutable : public Executable {
 public:
-  CpuExecutable(Program program, MemoryMap memory, codegen::JitCode code, std::string target,
+  CpuExecutable(std::vector<Program> programs, std::vector<MemoryMap> memory, codegen::JitCode code, std::string target,
                 std::shared_ptr<ThreadPool> pool, std::vector<std::shared_ptr<const Tensor>> pooled, bool cached)
-      : program_(std::move(program)),
-        memory_(std::move(memory)),
+      : Executable(programs),
         code_(std::move(code)),
         target_(std::move(target)),
         cached_(cached),
-        inputs_(bindingsOf(program_, program_.inputs())),
-        outputs_(bindingsOf(program_, program_.outputs())),
-        arena_(Type(ElemKind::UInt8, Shape{memory_.activationBytes()})),
-        bases_(static_cast<size_t>(memory_.bases())),
+        arena_(Type(ElemKind::UInt8, Shape{aglow::arenaBytes(programs)})),
         pool_(std::move(pool)),
         pooled_(std::move(pooled)) {
-    for (const RegionId id : memory_.constants()) {
-      constants_.push_back(initialValue(program_[id]));
-      bases_[static_cast<size_t>(memory_[id].base)] = constants_.back().ref().data;
-    }
-    bases_[MemoryMap::kActivations] = arena_.mutableData();
+    for (const Region* region : sharedRegions(programs))
+      if (region->as<ConstantInit>() != nullptr) weightsBytes_ += codegen::aligned(region->type.bytes());
+    for (size_t i = 0; i < programs.size(); ++i) load(std::move(programs[i]), std::move(memory[i]));
     if (pool_->threads() > 1) {
       runTime_.parallelFor = [](void* pool, codegen::StepFunction* step, void* const* addresses, int64_t units) {
         return static_cast<ThreadPool*>(pool)->run(
@@ -56,24 +51,24 @@ public:
     }
   }
 
-  std::span<const Binding> inputs() const override { return inputs_; }
-  std::span<const Binding> outputs() const override { return outputs_; }
   ExecutableFacts facts() const override {
     return {.target = target_,
             .threads = pool_->threads(),
-            .arenaBytes = memory_.activationBytes(),
-            .weightsBytes = memory_.constantBytes(),
+            .arenaBytes = arena_.bytes(),
+            .weightsBytes = weightsBytes_,
+            .stateBytes = state().bytes(),
             .cached = cached_};
   }
 
 protected:
-  Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  RunObserver* observer) override {
+    Loaded& loaded = programs_[function];
     size_t nextInput = 0, nextOutput = 0;
-    for (size_t i = 0; i < memory_.placeholders().size(); ++i) {
-      const Region& region = program_[memory_.placeholders()[i]];
+    for (size_t i = 0; i < loaded.memory.placeholders().size(); ++i) {
+      const Region& region = loaded.program[loaded.memory.placeholders()[i]];
       const Access access = region.as<PlaceholderInit>()->access;
-      std::byte*& base = bases_[MemoryMap::kFirstPlaceholder + i];
+      std::byte*& base = loaded.bases[MemoryMap::kFirstPlaceholder + i];
       const std::byte* given = reads(access) ? inputs[nextInput++] : nullptr;
       if (writes(access)) {
         base = outputs[nextOutput++];
@@ -90,24 +85,36 @@ protected:
       else
         to->end(static_cast<size_t>(instr), 0);
     };
-    const int32_t status = code_.entry()(bases_.data(), &runTime_);
+    const int32_t status = code_.entry(function)(loaded.bases.data(), &runTime_);
     if (status == 0) return {};
-    const Instr& instr = program_.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
+    const Instr& instr = loaded.program.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
     return Error{.code = Code::RuntimeValue,
                  .message = "an index lies outside of its axis",
                  .where = fmt::format("node {} ({})", quoted(instr.origin), instrName(instr))};
   }
 
 private:
-  Program program_;
-  MemoryMap memory_;
+  struct Loaded {
+    Program program;  // its constants lie where they are: packed weights in memory, others in the mapped model file
+    MemoryMap memory;
+    std::vector<std::byte*> bases;
+  };
+
+  void load(Program program, MemoryMap memory) {
+    std::vector<std::byte*> bases(static_cast<size_t>(memory.bases()));
+    const auto base = [&](RegionId id) -> std::byte*& { return bases[static_cast<size_t>(memory[id].base)]; };
+    for (const RegionId id : memory.constants()) base(id) = program[id].as<ConstantInit>()->bytes.ref().data;
+    for (const RegionId id : memory.states()) base(id) = state().address(program[id].name);
+    bases[MemoryMap::kActivations] = arena_.mutableData();
+    programs_.push_back({std::move(program), std::move(memory), std::move(bases)});
+  }
+
+  std::vector<Loaded> programs_;
   codegen::JitCode code_;
   std::string target_;
   bool cached_;
-  std::vector<Binding> inputs_, outputs_;
-  std::vector<Tensor> constants_;  // where they are: packed weights in memory, others in the mapped model file
-  Tensor arena_;
-  std::vector<std::byte*> bases_;
+  int64_t weightsBytes_ = 0;
+  Tensor arena_;  // of whichever program runs
   codegen::RunTime runTime_;
   std::shared_ptr<ThreadPool> pool_;
   std::vector<std::shared_ptr<const Tensor>> pooled_;  // held, so that others find them
@@ -135,7 +142,10 @@ Decision CpuBackend::supports(const Node& node) const {
   return cpu::servesKernel({node.attrs(), in, out}, target_.shape());
 }
 
-std::optional<VectorLayout> CpuBackend::vectorLayout() const { return VectorLayout{.lanes = target_.shape().lanes}; }
+void CpuBackend::changePhases(PhaseList& phases) const {
+  phases.insertAfter("optimize-core", layoutPhase({.lanes = target_.shape().lanes}));
+  phases.insertAfter("irgen", fusePhase(fusing_));
+}
 
 int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) const {
   if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return 0;
@@ -145,8 +155,9 @@ int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) con
   return cpu::planKernel(problem.problem(), target_.shape()).scratchBytes;
 }
 
-Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const BackendOptions& options) const {
-  AGLOW_OK(checkMemory(program, options));
+Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> programs,
+                                                        const BackendOptions& options) const {
+  AGLOW_OK(checkMemory(programs, options));
   if (!target_.isHost())
     return Error{.code = Code::Usage,
                  .message = fmt::format("code for {} cannot run on this machine", target_.triple()),
@@ -158,32 +169,36 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(Program program, const B
                                         target_.cpu(), fmt::join(missing, " ")),
                  .where = {},
                  .hint = kWriteFiles};
-  MemoryMap memory(program);
+  std::vector<MemoryMap> memory;
+  for (const Program& program : programs) memory.emplace_back(program);
   const char* perf = std::getenv("AGLOW_PERF");
   const bool named = perf != nullptr && std::string_view(perf) == "1";
   const codegen::CodeOptions codeOptions{
       .name = kEntry, .threads = options.threads > 1, .observed = true, .apart = named};
   const codegen::CodeCache cache(options.cache);
-  const std::string source = options.cache.empty() ? "" : codegen::codeSource(program, target_, codeOptions);
+  const std::string source = options.cache.empty() ? "" : codegen::codeSource(programs, target_, codeOptions);
   std::optional<std::string> object = cache.find(source);
   const bool cached = object.has_value();
   if (!cached) {
-    AGLOW_TRY(object, codegen::generateCode(program, memory, target_, codeOptions));
+    AGLOW_TRY(object, codegen::generateCode(programs, memory, target_, codeOptions));
     cache.keep(source, *object);
   }
-  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, kEntry, named));
+  std::vector<std::string> entries;
+  for (size_t i = 0; i < programs.size(); ++i) entries.push_back(codegen::entryName(codeOptions, i));
+  AGLOW_TRY(codegen::JitCode code, codegen::JitCode::load(*object, entries, named));
   const std::string name = fmt::format("{} {}", target_.triple(), target_.cpu());
   std::vector<std::shared_ptr<const Tensor>> pooled;
   if (options.weights)
-    for (Region& region : program.regions)
-      if (auto* constant = std::get_if<ConstantInit>(&region.source)) {
-        pooled.push_back(options.weights->shared(constant->bytes));
-        constant->bytes = *pooled.back();
-      }
+    for (Program& program : programs)
+      for (Region& region : program.regions)
+        if (auto* constant = region.as<ConstantInit>()) {
+          pooled.push_back(options.weights->shared(constant->bytes));
+          constant->bytes = *pooled.back();
+        }
   std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
   try {
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(
-        std::move(program), std::move(memory), std::move(code), name, std::move(pool), std::move(pooled), cached));
+        std::move(programs), std::move(memory), std::move(code), name, std::move(pool), std::move(pooled), cached));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

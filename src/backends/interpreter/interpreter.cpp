@@ -40,27 +40,32 @@ bool InterpreterOptions::poisonByDefault() {
 #endif
 }
 
-InterpreterExecutable::InterpreterExecutable(Program program, const InterpreterOptions& options,
-                                             const LocalPlaces& places)
-    : program_(std::move(program)),
+InterpreterExecutable::InterpreterExecutable(std::vector<Program> programs, const InterpreterOptions& options,
+                                             const std::vector<LocalPlaces>& places, int64_t localBytes)
+    : Executable(programs),
       options_(options),
-      inputs_(bindingsOf(program_, program_.inputs())),
-      outputs_(bindingsOf(program_, program_.outputs())),
-      extents_(program_.extents()),
-      arena_(Type(ElemKind::UInt8, Shape{program_.arenaBytes})),
-      locals_(Type(ElemKind::UInt8, Shape{places.bytes})),
-      owned_(program_.regions.size()),
-      bases_(program_.regions.size()) {
-  for (size_t i = 0; i < program_.regions.size(); ++i) {
-    const Region& region = program_.regions[i];
-    if (const auto* allocated = region.as<Allocated>()) {
-      bases_[i] = arena_.mutableData() + allocated->offset;
-    } else if (region.as<Local>() != nullptr) {
-      bases_[i] = locals_.mutableData() + places.offsets[i];
-    } else if (region.declared() && region.as<PlaceholderInit>() == nullptr) {
-      owned_[i] = initialValue(region);
-      bases_[i] = owned_[i].ref().data;
+      arena_(Type(ElemKind::UInt8, Shape{arenaBytes(programs)})),
+      locals_(Type(ElemKind::UInt8, Shape{localBytes})) {
+  for (const Region* region : sharedRegions(programs))
+    if (region->as<ConstantInit>() != nullptr) weightsBytes_ += region->type.bytes();
+  for (size_t p = 0; p < programs.size(); ++p) {
+    Loaded& loaded = programs_.emplace_back();
+    loaded.extents = programs[p].extents();
+    loaded.bases.resize(programs[p].regions.size());
+    for (size_t i = 0; i < programs[p].regions.size(); ++i) {
+      const Region& region = programs[p].regions[i];
+      if (const auto* allocated = region.as<Allocated>()) {
+        loaded.bases[i] = arena_.mutableData() + allocated->offset;
+      } else if (region.as<Local>() != nullptr) {
+        loaded.bases[i] = locals_.mutableData() + places[p].offsets[i];
+      } else if (region.isState()) {
+        loaded.bases[i] = state().address(region.name);
+      } else if (const auto* constant = region.as<ConstantInit>()) {
+        loaded.constants.push_back(constant->bytes);
+        loaded.bases[i] = constant->bytes.ref().data;
+      }
     }
+    loaded.program = std::move(programs[p]);
   }
 }
 
@@ -82,111 +87,133 @@ Result<InterpreterExecutable::LocalPlaces> InterpreterExecutable::placeLocals(co
   return places;
 }
 
-Result<InterpreterExecutable> InterpreterExecutable::create(Program program, const InterpreterOptions& options) {
-  AGLOW_CHECK(program.placed(), "the interpreter runs placed programs");
-  AGLOW_TRY(const LocalPlaces places, placeLocals(program));
-  AGLOW_OK(checkMemory(program, options, places.bytes));
-  const int64_t bytes = program.arenaBytes + places.bytes;
+Result<InterpreterExecutable> InterpreterExecutable::create(std::vector<Program> programs,
+                                                            const InterpreterOptions& options) {
+  std::vector<LocalPlaces> places;
+  int64_t localBytes = 0;
+  for (const Program& program : programs) {
+    AGLOW_CHECK(program.placed(), "the interpreter runs placed programs");
+    AGLOW_TRY(LocalPlaces one, placeLocals(program));
+    localBytes = std::max(localBytes, one.bytes);
+    places.push_back(std::move(one));
+  }
+  AGLOW_OK(checkMemory(programs, options, localBytes));
+  const int64_t bytes = arenaBytes(programs) + localBytes;
   try {
-    return InterpreterExecutable(std::move(program), options, places);
+    return InterpreterExecutable(std::move(programs), options, places, localBytes);
   } catch (const std::bad_alloc&) {
     return outOfMemory(bytes);
   }
 }
 
-ExecutableFacts InterpreterExecutable::facts() const {
-  return {.target = "host", .threads = 1, .arenaBytes = program_.arenaBytes, .weightsBytes = program_.constantBytes()};
+Result<InterpreterExecutable> InterpreterExecutable::create(Program program, const InterpreterOptions& options) {
+  std::vector<Program> programs;
+  programs.push_back(std::move(program));
+  return create(std::move(programs), options);
 }
 
-void InterpreterExecutable::bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
+ExecutableFacts InterpreterExecutable::facts() const {
+  return {.target = "host",
+          .threads = 1,
+          .arenaBytes = arena_.bytes(),
+          .weightsBytes = weightsBytes_,
+          .stateBytes = state().bytes()};
+}
+
+void InterpreterExecutable::bind(Loaded& loaded, std::span<const std::byte* const> inputs,
+                                 std::span<std::byte* const> outputs) const {
   size_t in = 0, out = 0;
-  for (size_t i = 0; i < program_.regions.size(); ++i) {
-    const auto* placeholder = program_.regions[i].as<PlaceholderInit>();
+  const std::vector<Region>& regions = loaded.program.regions;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const auto* placeholder = regions[i].as<PlaceholderInit>();
     if (placeholder == nullptr) continue;
+    std::byte*& base = loaded.bases[i];
     if (!writes(placeholder->access)) {
-      bases_[i] = const_cast<std::byte*>(inputs[in++]);  // no instruction writes it
+      base = const_cast<std::byte*>(inputs[in++]);  // no instruction writes it
       continue;
     }
-    bases_[i] = outputs[out++];
-    const auto bytes = static_cast<size_t>(program_.regions[i].type.bytes());
+    base = outputs[out++];
+    const auto bytes = static_cast<size_t>(regions[i].type.bytes());
     if (bytes == 0)
       in += reads(placeholder->access) ? 1 : 0;
     else if (reads(placeholder->access))
-      std::memmove(bases_[i], inputs[in++], bytes);
+      std::memmove(base, inputs[in++], bytes);
     else if (options_.poison)
-      std::memset(bases_[i], kPoison, bytes);
+      std::memset(base, kPoison, bytes);
   }
 }
 
-Status InterpreterExecutable::execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                                      RunObserver* observer) {
+Status InterpreterExecutable::execute(size_t function, std::span<const std::byte* const> inputs,
+                                      std::span<std::byte* const> outputs, RunObserver* observer) {
   try {
-    bind(inputs, outputs);
+    Loaded& loaded = programs_[function];
+    bind(loaded, inputs, outputs);
     if (options_.poison) std::memset(arena_.mutableData(), kPoison, static_cast<size_t>(arena_.bytes()));
-    for (size_t i = 0; i < program_.instrs.size(); ++i) {
-      const Instr& instr = program_.instrs[i];
+    for (size_t i = 0; i < loaded.program.instrs.size(); ++i) {
+      const Instr& instr = loaded.program.instrs[i];
       if (observer != nullptr) observer->begin(i, 0);
-      Status status = execute(instr);
+      Status status = execute(loaded, instr);
       if (observer != nullptr) observer->end(i, 0);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
     }
     return {};
   } catch (const std::bad_alloc&) {
-    return outOfMemory(program_.declaredBytes());
+    return outOfMemory(arena_.bytes());
   }
 }
 
-TensorRef InterpreterExecutable::ref(RegionId id) const {
+TensorRef InterpreterExecutable::Loaded::ref(RegionId id) const {
   if (id == kNoRegion) return {};
-  const Extent& extent = extents_[static_cast<size_t>(id)];
-  return {&program_[id].type, bases_[static_cast<size_t>(extent.root)] + extent.begin};
+  const Extent& extent = extents[static_cast<size_t>(id)];
+  return {&program[id].type, bases[static_cast<size_t>(extent.root)] + extent.begin};
 }
 
-bool InterpreterExecutable::skipped(const Instr& instr) const {
+bool InterpreterExecutable::skipped(const Loaded& loaded, const Instr& instr) {
   if (instr.predicate == kNoRegion) return false;
-  const TensorRef predicate = ref(instr.predicate);
+  const TensorRef predicate = loaded.ref(instr.predicate);
   const auto* rows = predicate.as<uint8_t>();
   return std::all_of(rows, rows + predicate.type->elements(), [](uint8_t row) { return row == 0; });
 }
 
-void InterpreterExecutable::fillPoison(RegionId id) {
-  std::memset(ref(id).data, kPoison, static_cast<size_t>(program_[id].type.bytes()));
+void InterpreterExecutable::fillPoison(const Loaded& loaded, RegionId id) {
+  const TensorRef region = loaded.ref(id);
+  std::memset(region.data, kPoison, static_cast<size_t>(region.type->bytes()));
 }
 
-Status InterpreterExecutable::execute(const Instr& instr) {
+Status InterpreterExecutable::execute(const Loaded& loaded, const Instr& instr) {
   switch (instr.kind) {
     case Instr::Kind::Alloc:
     case Instr::Kind::Dealloc:
-      if (options_.poison) fillPoison(instr.operands[0].region);
+      if (options_.poison) fillPoison(loaded, instr.operands[0].region);
       return {};
     case Instr::Kind::TensorView:
     case Instr::Kind::CopyWait:
       return {};
     case Instr::Kind::Copy:
     case Instr::Kind::CopyStart:
-      if (!skipped(instr)) {
-        const TensorRef to = ref(instr.operands[0].region);
-        std::memmove(to.data, ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
+      if (!skipped(loaded, instr)) {
+        const TensorRef to = loaded.ref(instr.operands[0].region);
+        std::memmove(to.data, loaded.ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
       }
       return {};
     case Instr::Kind::Compute:
-      return skipped(instr) ? Status() : compute(instr);
+      return skipped(loaded, instr) ? Status() : compute(loaded, instr);
     case Instr::Kind::Fused:
-      if (!skipped(instr)) {
+      if (!skipped(loaded, instr)) {
         if (options_.poison) std::memset(locals_.mutableData(), kPoison, static_cast<size_t>(locals_.bytes()));
-        for (const Instr& step : instr.body) AGLOW_OK(compute(step));
+        for (const Instr& step : instr.body) AGLOW_OK(compute(loaded, step));
       }
       return {};
   }
   return {};
 }
 
-Status InterpreterExecutable::compute(const Instr& instr) {
+Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr) {
   in_.clear();
   out_.clear();
-  for (const Operand& operand : instr.inputs()) in_.push_back(ref(operand.region));
-  for (const Operand& operand : instr.results()) out_.push_back(ref(operand.region));
+  for (const Operand& operand : instr.inputs()) in_.push_back(loaded.ref(operand.region));
+  for (const Operand& operand : instr.results()) out_.push_back(loaded.ref(operand.region));
   return runReference({.attrs = instr.attrs, .in = in_, .out = out_});
 }
 
@@ -195,10 +222,11 @@ Decision Interpreter::supports(const Node& node) const {
   return Decision::no(fmt::format("{} is composed of others", node.def().name));
 }
 
-Result<std::unique_ptr<Executable>> Interpreter::compile(Program program, const BackendOptions& options) const {
+Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> programs,
+                                                         const BackendOptions& options) const {
   InterpreterOptions interpreterOptions;
   interpreterOptions.memoryLimit = options.memoryLimit;
-  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(program), interpreterOptions));
+  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(programs), interpreterOptions));
   return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
 }
 

@@ -18,19 +18,25 @@ struct InterpreterOptions : BackendOptions {
 class InterpreterExecutable final : public Executable {
 public:
   // TooLarge before anything is allocated; OutOfMemory when the arena cannot be had.
+  static Result<InterpreterExecutable> create(std::vector<Program> programs, const InterpreterOptions& options = {});
   static Result<InterpreterExecutable> create(Program program, const InterpreterOptions& options = {});
 
-  std::span<const Binding> inputs() const override { return inputs_; }
-  std::span<const Binding> outputs() const override { return outputs_; }
   ExecutableFacts facts() const override;
 
-  const Program& program() const { return program_; }
-
 protected:
-  Status execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  RunObserver* observer) override;
 
 private:
+  // A program, and where its regions are.
+  struct Loaded {
+    Program program;
+    std::vector<Extent> extents;
+    std::vector<Tensor> constants;  // held
+    std::vector<std::byte*> bases;  // by region: the bytes of those that own some
+
+    TensorRef ref(RegionId id) const;
+  };
   // Values inside of fused instructions; the kernels need memory for them.
   struct LocalPlaces {
     std::vector<int64_t> offsets;  // by region
@@ -38,24 +44,20 @@ private:
   };
   static Result<LocalPlaces> placeLocals(const Program& program);
 
-  InterpreterExecutable(Program program, const InterpreterOptions& options, const LocalPlaces& places);
+  InterpreterExecutable(std::vector<Program> programs, const InterpreterOptions& options,
+                        const std::vector<LocalPlaces>& places, int64_t localBytes);
 
   // The bytes of each placeholder, for the run that begins.
-  void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
-  Status execute(const Instr& instr);
-  Status compute(const Instr& instr);
-  bool skipped(const Instr& instr) const;
-  void fillPoison(RegionId id);
-  TensorRef ref(RegionId id) const;
+  void bind(Loaded& loaded, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) const;
+  Status execute(const Loaded& loaded, const Instr& instr);
+  Status compute(const Loaded& loaded, const Instr& instr);
+  static bool skipped(const Loaded& loaded, const Instr& instr);
+  static void fillPoison(const Loaded& loaded, RegionId id);
 
-  Program program_;
+  std::vector<Loaded> programs_;
   InterpreterOptions options_;
-  std::vector<Binding> inputs_;
-  std::vector<Binding> outputs_;
-  std::vector<Extent> extents_;
-  Tensor arena_, locals_;
-  std::vector<Tensor> owned_;        // by region: constants, and what the program keeps from run to run
-  std::vector<std::byte*> bases_;    // by region: the bytes of those that own some
+  int64_t weightsBytes_ = 0;
+  Tensor arena_, locals_;            // of whichever program runs
   std::vector<TensorRef> in_, out_;  // of the instruction that runs
 };
 
@@ -63,7 +65,9 @@ class Interpreter final : public Backend {
 public:
   std::string_view name() const override { return "interpreter"; }
   Decision supports(const Node& node) const override;
-  Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const override;
+  using Backend::compile;
+  Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
+                                              const BackendOptions& options) const override;
 };
 
 }  // namespace aglow

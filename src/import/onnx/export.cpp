@@ -78,8 +78,8 @@ public:
   }
 
 private:
-  bool isUsed(const aglow::Constant& constant) const {
-    return std::any_of(constant.uses().begin(), constant.uses().end(),
+  bool isUsed(const aglow::Node& storage) const {
+    return std::any_of(storage.uses().begin(), storage.uses().end(),
                        [&](const Use& use) { return use.user->function() == &function_; });
   }
 
@@ -99,7 +99,11 @@ private:
         return Error{.code = Code::UnsupportedFeature,
                      .message = fmt::format("placeholder {} is read and written, which an ONNX model cannot say",
                                             quoted(read->name()))};
+    if (const std::vector<Placeholder*> states = statesOf(function_); !states.empty())
+      return Error{.code = Code::UnsupportedFeature,
+                   .message = fmt::format("{} is state, which an ONNX model cannot say", quoted(states[0]->name()))};
     for (const Placeholder* place : function_.module().placeholders()) {
+      if (place->isState() || (!place->uses().empty() && !isUsed(*place))) continue;
       const std::string name = unique(asUtf8(place->name()));
       names_[place] = {name};
       noteType(name, place->type());

@@ -29,8 +29,8 @@ constexpr int64_t kFoldBytes = 64 * 1024;               // results up to this si
 GraphImport::GraphImport(const Model& model, Evaluator& evaluator)
     : model_(model),
       evaluator_(evaluator),
-      result_{.module = std::make_unique<Module>(), .interface = {}},
-      function_(result_.module->addFunction("main")),
+      result_{.module = std::make_unique<Module>(), .interface = {.function = "main"}},
+      function_(result_.module->addFunction(result_.interface.function)),
       builder_(*function_) {}
 
 void GraphImport::checkOpsets(const Opsets& opsets) {

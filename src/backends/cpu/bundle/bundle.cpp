@@ -14,24 +14,6 @@ namespace aglow::codegen {
 
 namespace {
 
-// Declared regions have no memory of their own in a bundle: constants are shared, and the rest is the caller's.
-Status checkOnlyPlaceholdersWritten(const Program& program) {
-  const std::vector<Extent> extents = program.extents();
-  for (const Instr& instr : program.instrs) {
-    for (const Operand& operand : instr.operands) {
-      if (operand.region == kNoRegion || !writes(operand.access) || instr.isMarker()) continue;
-      const Region& root = program[extents[static_cast<size_t>(operand.region)].root];
-      if (root.as<SplatInit>() != nullptr || root.as<XavierInit>() != nullptr)
-        return Error{
-            .code = Code::UnsupportedFeature,
-            .message = fmt::format("variable {} changes, but a bundle's code keeps no state", quoted(root.name)),
-            .where = {},
-            .hint = "make it an input and an output of the model"};
-    }
-  }
-  return {};
-}
-
 class Placer {
 public:
   explicit Placer(BundleEntry& entry) : entry_(entry) {
@@ -93,10 +75,55 @@ private:
 
 int64_t BundleEntry::activationBytes() const { return std::max(memory.activationBytes(), Program::kAlignment); }
 
+Result<int64_t> Bundle::placeState(const Region& region) {
+  const auto known =
+      std::find_if(states.begin(), states.end(), [&](const BundleState& s) { return s.region.name == region.name; });
+  if (known != states.end()) {
+    if (sameStorage(known->region, region)) return known->offset;
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = fmt::format("state {} is {} for one entry and {} for another", quoted(region.name),
+                                        known->region.type.text(), region.type.text()),
+                 .where = {},
+                 .hint = "write a bundle for each size"};
+  }
+  std::set<std::string> taken = {"BYTES"};
+  for (const BundleState& state : states) taken.insert(state.symbol);
+  const Tensor initial = initialValue(region);
+  const bool zeros = std::all_of(initial.data(), initial.data() + initial.bytes(),
+                                 [](std::byte value) { return value == std::byte{0}; });
+  states.push_back({.symbol = uniqueName(upperCase(cIdentifier(region.name)), taken),
+                    .region = region,
+                    .offset = stateBytes,
+                    .initial = zeros ? BundleState::kZeros : constants.place(initial)});
+  stateBytes += std::max(aligned(region.type.bytes()), Program::kAlignment);
+  return states.back().offset;
+}
+
+std::vector<std::string> bundleFunctionNames(const std::string& bundle, const std::vector<std::string>& functions) {
+  if (functions.size() == 1) return {bundle};
+  // Macros are upper case, so names may not differ in case alone.
+  std::set<std::string> taken = {"CHECK", "INFO", "WEIGHTS", "STATE", "STATE_INIT", "STEP", "PARALLEL_FOR"};
+  std::vector<std::string> names;
+  for (const std::string& function : functions) {
+    const std::string wanted = cIdentifier(function);
+    std::string name = wanted;
+    for (int i = 2; taken.contains(upperCase(name)) || taken.contains(upperCase(name + "_parallel")); ++i)
+      name = fmt::format("{}_{}", wanted, i);
+    taken.insert({upperCase(name), upperCase(name + "_parallel")});
+    names.push_back(bundle + "_" + name);
+  }
+  return names;
+}
+
 Status Bundle::add(const std::string& entry, Program program, const Interface& interface) {
-  AGLOW_OK(checkOnlyPlaceholdersWritten(program));
   MemoryMap memory(program, constants);
+  std::vector<int64_t> stateOffsets;
+  for (const RegionId id : memory.states()) {
+    AGLOW_TRY(const int64_t offset, placeState(program[id]));
+    stateOffsets.push_back(offset);
+  }
   entries.push_back({.name = entry, .program = std::move(program), .memory = std::move(memory)});
+  entries.back().stateOffsets = std::move(stateOffsets);
   Placer(entries.back()).run(interface);
   Listing& listing = entries.back().listing;
   listing.file = entry + ".ir";

@@ -32,7 +32,17 @@ struct BundleTensor {
   std::shared_ptr<const Labels> labels = nullptr;
 };
 
-// One function of the bundle: the model for one set of sizes.
+// A region of state, which all entries share.
+struct BundleState {
+  static constexpr int64_t kZeros = -1;
+
+  std::string symbol;  // in macros; unique in the bundle
+  Region region;
+  int64_t offset = 0;   // in the state's memory
+  int64_t initial = 0;  // where its initial value is among the constants, or kZeros
+};
+
+// One function of the bundle: a function of the model for one set of sizes.
 struct BundleEntry {
   std::string name;
   Program program;
@@ -40,6 +50,7 @@ struct BundleEntry {
   std::vector<BundleTensor> inputs, outputs;  // in the model's order; what is both stands in both
   std::vector<std::string> unused;            // names of inputs that have no say in the outputs
   std::vector<int64_t> offsets;               // in mutable memory, of memory.placeholders()
+  std::vector<int64_t> stateOffsets;          // in the state's memory, of memory.states()
   int64_t mutableBytes = 0;
   Listing listing;
 
@@ -55,11 +66,19 @@ struct Bundle {
   bool weightsInC = false;
   bool debug = false;
   std::vector<BundleEntry> entries;
+  std::vector<BundleState> states;
+  int64_t stateBytes = 0;  // aligned; 0: the functions take no state
   ConstantPool constants;
 
-  // UnsupportedFeature where the program changes what is not given by the caller.
+  // UnsupportedFeature where a program has other state under the name of one that is there.
   Status add(const std::string& entry, Program program, const Interface& interface);
+
+private:
+  Result<int64_t> placeState(const Region& region);
 };
+
+// Names for functions of a bundle that clash neither with each other nor with what else the bundle defines.
+std::vector<std::string> bundleFunctionNames(const std::string& bundle, const std::vector<std::string>& functions);
 
 // What its functions give: the low bits of run_time.h.
 struct BundleStatus {

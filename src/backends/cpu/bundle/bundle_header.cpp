@@ -84,15 +84,30 @@ private:
         put(" *   in   {:<24} is not used, or was fixed when the model was compiled\n", commentText(name));
       put(" *\n");
     }
-    put(" * The functions allocate nothing, print nothing and keep no state: calls with separate mutable memory and\n"
+    if (hasState()) stateManual();
+    put(" * The functions allocate nothing, print nothing and keep nothing: calls with separate mutable memory{} and\n"
         " * activations may run at the same time. All memory is the caller's, aligned to {}_ALIGNMENT bytes:\n",
-        upper_);
+        hasState() ? ", state" : "", upper_);
     put(" *   constants    {}_CONSTANTS_BYTES, the weights as they are in the file; only read\n", upper_);
     put(" *   mutableMem   {}_MUTABLE_BYTES, inputs and outputs at their offsets\n", upperCase(first.name));
-    put(" *   activations  {}_ACTIVATIONS_BYTES, whose contents mean nothing before and after a call\n *\n",
+    put(" *   activations  {}_ACTIVATIONS_BYTES, whose contents mean nothing before and after a call\n",
         upperCase(first.name));
+    if (hasState())
+      put(" *   state        {}_STATE_BYTES, shared by all functions: what one leaves there, the next one finds\n",
+          upper_);
+    put(" *\n");
     example(first);
     put(" */\n");
+  }
+
+  bool hasState() const { return bundle_.stateBytes > 0; }
+
+  void stateManual() {
+    put(" * state\n");
+    for (const BundleState& state : bundle_.states)
+      put(" *        {:<24} {:<28} at {}, {} bytes\n", commentText(state.region.name),
+          commentText(state.region.type.text()), state.offset, state.region.type.bytes());
+    put(" *\n");
   }
 
   std::string weightsFile() const { return bundle_.name + (bundle_.weightsInC ? "_weights.c" : ".weights.bin"); }
@@ -113,7 +128,9 @@ private:
     put(" *   if ({}_check(constants) != {}_OK) ...;\n", bundle_.name, upper_);
     if (!entry.inputs.empty())
       put(" *   memcpy({0}_{1}(mutableMem), x, {0}_{1}_BYTES);\n", upper, entry.inputs.front().symbol);
-    put(" *   if ({}(constants, mutableMem, activations) != {}_OK) ...;\n", entry.name, upper_);
+    if (hasState()) put(" *   if ({}_state_init(constants, state) != {}_OK) ...;\n", bundle_.name, upper_);
+    put(" *   if ({}(constants, mutableMem, activations{}) != {}_OK) ...;\n", entry.name, hasState() ? ", state" : "",
+        upper_);
     if (!entry.outputs.empty())
       put(" *   const {} *y = {}_{}(mutableMem);\n", cType(entry.outputs.front().type.kind()), upper,
           entry.outputs.front().symbol);
@@ -134,6 +151,23 @@ private:
       put("#define {}_{} {} /* {} */\n", upper_, status.name, status.value, status.meaning);
     put("#define {}_STATUS(result) ((result) & {})\n", upper_, (1 << kStatusBits) - 1);
     put("#define {}_INSTRUCTION(result) ((result) >> {})\n\n", upper_, kStatusBits);
+    if (hasState()) stateMacros();
+  }
+
+  void stateMacros() {
+    put("/* Memory of the state, with the addresses of its parts. */\n#define {}_STATE_BYTES {}\n", upper_,
+        bundle_.stateBytes);
+    for (const BundleState& state : bundle_.states)
+      place(upper_ + "_STATE_" + state.symbol, state.region.type, state.offset, "state");
+    put("\n");
+  }
+
+  // The macros of a tensor at its offset in some memory.
+  void place(const std::string& name, const Type& type, int64_t offset, std::string_view memory) {
+    put("#define {}_OFFSET {}\n", name, offset);
+    put("#define {}_BYTES {}\n", name, type.bytes());
+    put("#define {}_ELEMENTS {}\n", name, type.elements());
+    put("#define {0}({1}) (({2} *)(void *)(({1}) + {0}_OFFSET))\n", name, memory, cType(type.kind()));
   }
 
   void macros(const BundleEntry& entry) {
@@ -145,13 +179,8 @@ private:
     for (const auto* list : {&entry.inputs, &entry.outputs}) {
       for (const BundleTensor& tensor : *list) {
         if (!done.insert(tensor.symbol).second) continue;
-        const std::string name = upper + "_" + tensor.symbol;
-        const std::string_view type = cType(tensor.type.kind());
-        put("#define {}_OFFSET {}\n", name, tensor.offset);
-        put("#define {}_BYTES {}\n", name, tensor.type.bytes());
-        put("#define {}_ELEMENTS {}\n", name, tensor.type.elements());
-        put("#define {}(mutableMem) (({} *)(void *)((mutableMem) + {}_OFFSET))\n", name, type, name);
-        if (tensor.labels) labels(name, *tensor.labels);
+        place(upper + "_" + tensor.symbol, tensor.type, tensor.offset, "mutableMem");
+        if (tensor.labels) labels(upper + "_" + tensor.symbol, *tensor.labels);
       }
     }
     put("\n");
@@ -171,12 +200,17 @@ private:
     if (bundle_.threads) parallelTypes();
     put("/* {0}_OK, {0}_BAD_MEMORY, {0}_BAD_CPU or {0}_BAD_WEIGHTS. To be asked before the first run. */\n", upper_);
     put("int {}_check(const uint8_t *constants);\n\n", bundle_.name);
+    const std::string_view state = hasState() ? ", uint8_t *state" : "";
+    if (hasState())
+      put("/* Writes the initial values. {0}_OK or {0}_BAD_MEMORY. */\n"
+          "int {1}_state_init(const uint8_t *constants, uint8_t *state);\n\n",
+          upper_, bundle_.name);
     for (const BundleEntry& entry : bundle_.entries) {
-      put("int {}(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations);\n", entry.name);
+      put("int {}(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations{});\n", entry.name, state);
       if (bundle_.threads)
-        put("int {}_parallel(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations,\n"
+        put("int {}_parallel(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations{},\n"
             "    const {}_parallel_for *parallelFor);\n",
-            entry.name, bundle_.name);
+            entry.name, state, bundle_.name);
     }
     put("\n/* Names, types and sizes for programs: see aglow/bundle.h. */\nstruct aglow_bundle_info;\n");
     put("extern const struct aglow_bundle_info {}_info;\n\n", bundle_.name);

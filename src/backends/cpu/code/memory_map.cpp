@@ -23,14 +23,17 @@ void MemoryMap::place(const Program& program, ConstantPool* pool) {
     } else if (region.as<PlaceholderInit>() != nullptr) {
       addresses_[i] = {bases_++, 0};
       placeholders_.push_back(id);
+    } else if (region.isState()) {
+      states_.push_back(id);
     } else if (region.declared()) {
       constants_.push_back(id);
     }
   }
+  for (const RegionId id : states_) addresses_[static_cast<size_t>(id)] = {bases_++, 0};
   for (const RegionId id : constants_) {
     const Region& region = program[id];
     addresses_[static_cast<size_t>(id)] =
-        pool == nullptr ? Address{bases_++, 0} : Address{kConstants, pool->place(initialValue(region))};
+        pool == nullptr ? Address{bases_++, 0} : Address{kConstants, pool->place(region.as<ConstantInit>()->bytes)};
     constantBytes_ = pool == nullptr ? constantBytes_ + aligned(region.type.bytes()) : pool->bytes();
   }
   const std::vector<Extent> extents = program.extents();

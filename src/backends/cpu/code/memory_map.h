@@ -1,5 +1,5 @@
-// Where the regions of a placed program lie: behind one base address for constants, one for activations, one for each
-// placeholder and, where constants stay where they are, one for each of them.
+// Where the regions of a placed program lie: from one base address for constants, one for activations, one for each
+// placeholder, one for each region of state and, where constants stay where they are, one for each of them.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ public:
 
   Address operator[](RegionId id) const { return addresses_[static_cast<size_t>(id)]; }
   int bases() const { return bases_; }
-  // Declared regions but placeholders, in order.
-  const std::vector<RegionId>& constants() const { return constants_; }
+  // In order; the bases of placeholders come first, from kFirstPlaceholder on.
   const std::vector<RegionId>& placeholders() const { return placeholders_; }
+  const std::vector<RegionId>& states() const { return states_; }
+  const std::vector<RegionId>& constants() const { return constants_; }
   int64_t constantBytes() const { return constantBytes_; }
   int64_t activationBytes() const { return activationBytes_; }
 
@@ -40,7 +41,7 @@ private:
 
   int bases_ = kFirstPlaceholder;
   std::vector<Address> addresses_;
-  std::vector<RegionId> constants_, placeholders_;
+  std::vector<RegionId> placeholders_, states_, constants_;
   int64_t constantBytes_ = 0, activationBytes_ = 0;
 };
 

@@ -16,4 +16,12 @@ Pipeline layoutPipeline(const VectorLayout& layout) {
   return pipeline;
 }
 
+Phase layoutPhase(const VectorLayout& layout) {
+  return {.name = "layout",
+          .doc = "channels in blocks and weights in panels, for vectors",
+          .on = Phase::On::Graph,
+          .passes = passNames(layoutPipeline(layout)),
+          .run = [layout](PhaseScope& scope) { return runPasses(scope, layoutPipeline(layout)); }};
+}
+
 }  // namespace aglow

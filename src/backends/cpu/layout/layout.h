@@ -2,6 +2,7 @@
 // channels and packed weights, for backends that compute on vectors.
 #pragma once
 
+#include "backends/phases.h"
 #include "backends/vector_layout.h"
 #include "rewrite/pipeline.h"
 
@@ -15,6 +16,8 @@ Pass blockedLayoutPass(const VectorLayout& layout);
 Pass packWeightsPass(const VectorLayout& layout);
 
 Pipeline layoutPipeline(const VectorLayout& layout);
+// To stand after "optimize-core".
+Phase layoutPhase(const VectorLayout& layout);
 
 // What can be switched off in the pipeline besides its passes.
 inline constexpr std::string_view kWinograd = "winograd";

@@ -1,5 +1,5 @@
-// The functions that a bundle exports, around the programs of its entries: they turn the caller's three addresses into
-// the bases of the memory map.
+// The functions that a bundle exports, around the programs of its entries: they turn the caller's addresses into the
+// bases of the memory map.
 #include <fmt/format.h>
 
 #include <optional>
@@ -24,6 +24,7 @@ public:
     if (bundle_.debug) debug_.emplace(module_, bundle_.entries.front().listing.file, target_);
     for (const BundleEntry& entry : bundle_.entries) emitEntry(entry);
     emitCheck();
+    emitStateInit();
     emitInfo();
     if (debug_) debug_->finish();
     library_.link();
@@ -75,32 +76,77 @@ private:
     program->setLinkage(llvm::Function::InternalLinkage);
     if (!bundle_.debug) program->addFnAttr(llvm::Attribute::AlwaysInline);
 
-    llvm::Function* whole = exported(entry.name + (bundle_.threads ? "_parallel" : ""), bundle_.threads ? 4 : 3);
-    llvm::Value *constants = whole->getArg(0), *memory = whole->getArg(1), *activations = whole->getArg(2);
-    checkAddresses({constants, memory, activations});
+    // constants, mutable memory, activations, state where there is some, parallelFor where it is wanted
+    const unsigned memories = hasState() ? 4 : 3;
+    llvm::Function* whole =
+        exported(entry.name + (bundle_.threads ? "_parallel" : ""), memories + (bundle_.threads ? 1 : 0));
+    std::vector<llvm::Value*> given;
+    for (unsigned i = 0; i < memories; ++i) given.push_back(whole->getArg(i));
+    checkAddresses(given);
     llvm::AllocaInst* bases =
         b.CreateAlloca(llvm::ArrayType::get(pointer(), static_cast<uint64_t>(entry.memory.bases())));
     const auto set = [&](int base, llvm::Value* address) {
       b.CreateStore(address, b.CreateConstInBoundsGEP1_64(pointer(), bases, static_cast<uint64_t>(base)));
     };
-    set(MemoryMap::kConstants, constants);
-    set(MemoryMap::kActivations, activations);
+    set(MemoryMap::kConstants, given[0]);
+    set(MemoryMap::kActivations, given[2]);
     llvm::Value* first = b.CreateConstInBoundsGEP1_64(pointer(), bases, MemoryMap::kFirstPlaceholder);
     llvm::Value* offsets = dataTable(module_, entry.offsets, entry.name + ".places");
-    library_.call(b, "place", {first, memory, offsets, number(static_cast<int64_t>(entry.offsets.size()))},
+    library_.call(b, "place", {first, given[1], offsets, number(static_cast<int64_t>(entry.offsets.size()))},
                   b.getVoidTy());
+    for (size_t i = 0; i < entry.stateOffsets.size(); ++i)
+      set(entry.memory[entry.memory.states()[i]].base, inside(given[3], entry.stateOffsets[i]));
     llvm::Value* runTime = null();
     if (bundle_.threads) {
-      llvm::Value* given = whole->getArg(3);
-      runTime = b.CreateSelect(b.CreateIsNull(given), noThreads(), given);
+      llvm::Value* parallelFor = whole->getArg(memories);
+      runTime = b.CreateSelect(b.CreateIsNull(parallelFor), noThreads(), parallelFor);
     }
     b.CreateRet(b.CreateCall(program, {bases, runTime}));
     llvm::Function* alone = whole;
     if (bundle_.threads) {
-      alone = exported(entry.name, 3);
-      b.CreateRet(b.CreateCall(whole, {alone->getArg(0), alone->getArg(1), alone->getArg(2), null()}));
+      alone = exported(entry.name, memories);
+      given.clear();
+      for (unsigned i = 0; i < memories; ++i) given.push_back(alone->getArg(i));
+      given.push_back(null());
+      b.CreateRet(b.CreateCall(whole, given));
     }
-    functions_.push_back({alone, bundle_.threads ? whole : nullptr});
+    functions_.push_back({withState(alone, memories), bundle_.threads ? withState(whole, memories) : nullptr});
+  }
+
+  bool hasState() const { return bundle_.stateBytes > 0; }
+
+  llvm::Value* inside(llvm::Value* memory, int64_t offset) {
+    return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), memory, static_cast<uint64_t>(offset));
+  }
+
+  // In NAME_info every function takes the state's address, whether there is state or not.
+  llvm::Function* withState(llvm::Function* function, unsigned memories) {
+    if (hasState()) return function;
+    const auto parameters = static_cast<unsigned>(function->arg_size());
+    llvm::Function* made = exported((function->getName() + ".any").str(), parameters + 1);
+    made->setLinkage(llvm::Function::InternalLinkage);
+    std::vector<llvm::Value*> given;
+    for (unsigned i = 0; i < parameters; ++i) given.push_back(made->getArg(i < memories ? i : i + 1));
+    llvm::CallInst* call = b.CreateCall(function, given);
+    call->setTailCall();
+    b.CreateRet(call);
+    return made;
+  }
+
+  void emitStateInit() {
+    if (!hasState()) return;
+    stateInit_ = exported(bundle_.name + "_state_init", 2);
+    llvm::Value *constants = stateInit_->getArg(0), *state = stateInit_->getArg(1);
+    checkAddresses({constants, state});
+    const llvm::Align align(Program::kAlignment);
+    for (const BundleState& part : bundle_.states) {
+      const auto bytes = static_cast<uint64_t>(part.region.type.bytes());
+      if (part.initial == BundleState::kZeros)
+        b.CreateMemSet(inside(state, part.offset), b.getInt8(0), bytes, align);
+      else
+        b.CreateMemCpy(inside(state, part.offset), align, inside(constants, part.initial), align, bytes);
+    }
+    b.CreateRet(b.getInt32(0));
   }
 
   // A RunTime without a parallelFor.
@@ -149,15 +195,16 @@ private:
                     bundle_.name + ".list");
   }
 
+  llvm::Constant* tensor(const std::string& name, const Type& type, int64_t offset) {
+    std::vector<llvm::Constant*> dims;
+    for (const int64_t dim : type.shape().dims()) dims.push_back(number(dim));
+    return structure({text(name), text(std::string(elemName(type.kind()))), text(type.text()), number(type.rank()),
+                      array(dims), number(offset), number(type.bytes())});
+  }
+
   llvm::Constant* tensors(const std::vector<BundleTensor>& list) {
     std::vector<llvm::Constant*> items;
-    for (const BundleTensor& tensor : list) {
-      std::vector<llvm::Constant*> dims;
-      for (const int64_t dim : tensor.type.shape().dims()) dims.push_back(number(dim));
-      items.push_back(
-          structure({text(tensor.name), text(std::string(elemName(tensor.type.kind()))), text(tensor.type.text()),
-                     number(tensor.type.rank()), array(dims), number(tensor.offset), number(tensor.type.bytes())}));
-    }
+    for (const BundleTensor& one : list) items.push_back(tensor(one.name, one.type, one.offset));
     return array(items);
   }
 
@@ -171,11 +218,16 @@ private:
                                    tensors(entry.inputs), number(static_cast<int64_t>(entry.outputs.size())),
                                    tensors(entry.outputs)}));
     }
-    constexpr int64_t kLayout = 1;
-    llvm::Constant* info = structure({number(kLayout), text(bundle_.name), text(AGLOW_VERSION), text(bundle_.triple),
-                                      text(bundle_.cpu), text(fmt::format("{}", fmt::join(bundle_.features, " "))),
-                                      b.getInt64(bundle_.constants.hash()), number(bundle_.constants.bytes()), check_,
-                                      number(static_cast<int64_t>(entries.size())), array(entries)});
+    std::vector<llvm::Constant*> states;
+    for (const BundleState& state : bundle_.states)
+      states.push_back(tensor(state.region.name, state.region.type, state.offset));
+    constexpr int64_t kLayout = 2;
+    llvm::Constant* info =
+        structure({number(kLayout), text(bundle_.name), text(AGLOW_VERSION), text(bundle_.triple), text(bundle_.cpu),
+                   text(fmt::format("{}", fmt::join(bundle_.features, " "))), b.getInt64(bundle_.constants.hash()),
+                   number(bundle_.constants.bytes()), check_, number(static_cast<int64_t>(entries.size())),
+                   array(entries), number(bundle_.stateBytes), number(static_cast<int64_t>(states.size())),
+                   array(states), stateInit_ == nullptr ? null() : stateInit_});
     new llvm::GlobalVariable(module_, info->getType(), true, llvm::GlobalValue::ExternalLinkage, info,
                              bundle_.name + "_info");
   }
@@ -191,7 +243,7 @@ private:
   llvm::IRBuilder<> b;
   std::optional<DebugInfo> debug_;
   llvm::GlobalVariable* noThreads_ = nullptr;
-  llvm::Function* check_ = nullptr;
+  llvm::Function *check_ = nullptr, *stateInit_ = nullptr;
   std::vector<EntryFunctions> functions_;
 };
 

@@ -14,21 +14,23 @@
 namespace aglow::codegen {
 
 struct CodeOptions {
-  std::string name = "model";  // of the function, behind which its parts are named
+  std::string name = "model";  // of the function, after which its parts are named
   bool threads = false;        // steps go through RunTime::parallelFor
   bool observed = false;       // RunTime::observe is told of each instruction
   bool apart = false;          // each instruction keeps a function of its own, named after its node
 };
 
-// The file defines `int32_t NAME(std::byte* const* bases, const RunTime*)`: one address per base of the memory map. It
-// gives 0, or the number of the instruction that failed, shifted by kStatusBits, with its status. CannotGenerate where
-// LLVM gives up.
+// The programs of a module as one file. For each it defines `int32_t ENTRY(std::byte* const* bases, const RunTime*)`:
+// one address per base of the program's memory map. That gives 0, or the number of the instruction that failed, shifted
+// by kStatusBits, with its status. CannotGenerate where LLVM gives up.
 enum class CodeFile { Object, Assembly, Llvm };
-Result<std::string> generateCode(const Program& program, const MemoryMap& memory, const Target& target,
-                                 const CodeOptions& options, CodeFile file = CodeFile::Object);
+Result<std::string> generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory,
+                                 const Target& target, const CodeOptions& options, CodeFile file = CodeFile::Object);
+// The name of a program's function in that file.
+std::string entryName(const CodeOptions& options, size_t program);
 
 // Everything that an object file depends on, as text: programs with equal texts get equal code.
-std::string codeSource(const Program& program, const Target& target, const CodeOptions& options);
+std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options);
 
 // The code of a bundle, once for each kind of file.
 Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,

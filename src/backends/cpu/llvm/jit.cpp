@@ -60,24 +60,26 @@ llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> makeNamingLayer(llvm::or
 
 }  // namespace
 
-Result<JitCode> JitCode::load(const std::string& object, const std::string& name, bool named) {
+Result<JitCode> JitCode::load(const std::string& object, const std::vector<std::string>& names, bool named) {
   JitCode code;
-  AGLOW_OK(guarded([&] { return code.link(object, name, named); }));
+  AGLOW_OK(guarded([&] { return code.link(object, names, named); }));
   return code;
 }
 
-Status JitCode::link(const std::string& object, const std::string& name, bool named) {
+Status JitCode::link(const std::string& object, const std::vector<std::string>& names, bool named) {
   llvm::orc::LLJITBuilder builder;
   if (named) builder.setObjectLinkingLayerCreator(makeNamingLayer);
   auto made = builder.create();
   if (!made) return jitError(made.takeError());
   Abandoned<llvm::orc::LLJIT> jit(std::move(*made));
   jit->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
-  if (auto error = jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, name)))
+  if (auto error = jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, names.front())))
     return jitError(std::move(error));
-  auto symbol = jit->lookup(name);
-  if (!symbol) return jitError(symbol.takeError());
-  entry_ = symbol->toPtr<Entry*>();
+  for (const std::string& name : names) {
+    auto symbol = jit->lookup(name);
+    if (!symbol) return jitError(symbol.takeError());
+    entries_.push_back(symbol->toPtr<Entry*>());
+  }
   state_ = std::make_unique<State>();
   state_->jit = jit.take();
   return {};

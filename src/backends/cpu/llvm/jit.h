@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/cpu/code/run_time.h"
 #include "support/error.h"
@@ -14,21 +15,21 @@ class JitCode {
 public:
   using Entry = int32_t(std::byte* const* bases, const RunTime* runTime);
 
-  // An object file for this machine, whose function `name` is the entry. With `named`, profilers that look for
+  // An object file for this machine, and the names of its entries. With `named`, profilers that look for
   // /tmp/perf-PID.map, as Linux's perf does, find the functions' names there.
-  static Result<JitCode> load(const std::string& object, const std::string& name, bool named = false);
+  static Result<JitCode> load(const std::string& object, const std::vector<std::string>& names, bool named = false);
   JitCode(JitCode&&) noexcept;
   ~JitCode();
 
-  Entry* entry() const { return entry_; }
+  Entry* entry(size_t index) const { return entries_[index]; }
 
 private:
   JitCode();
-  Status link(const std::string& object, const std::string& name, bool named);
+  Status link(const std::string& object, const std::vector<std::string>& names, bool named);
 
   struct State;
   std::unique_ptr<State> state_;
-  Entry* entry_ = nullptr;
+  std::vector<Entry*> entries_;
 };
 
 }  // namespace aglow::codegen

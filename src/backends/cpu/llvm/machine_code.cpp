@@ -85,23 +85,27 @@ std::string writeModule(const llvm::Module& module, const Target& target, CodeFi
   return text;
 }
 
-std::string codeSource(const Program& program, const Target& target, const CodeOptions& options) {
+std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options) {
   const cpu::Machine& shape = target.shape();
   const TargetOptions& chosen = target.options();
   return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {} {}\n{}", AGLOW_VERSION,
                      LLVM_VERSION_STRING, kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel,
                      chosen.optLevel, chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2,
-                     shape.l3, options.name, options.threads, options.observed, options.apart, print(program));
+                     shape.l3, options.name, options.threads, options.observed, options.apart, print(programs));
 }
 
-Result<std::string> generateCode(const Program& program, const MemoryMap& memory, const Target& target,
-                                 const CodeOptions& options, CodeFile file) {
+Result<std::string> generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory,
+                                 const Target& target, const CodeOptions& options, CodeFile file) {
   std::string code;
   AGLOW_OK(guarded([&] {
     const QuietContext context;
     const Abandoned<llvm::Module> module(newModule(*context, options.name, target));
     Library library(*module, target);
-    emitProgram(*module, library, program, memory, target, options);
+    for (size_t i = 0; i < programs.size(); ++i) {
+      CodeOptions own = options;
+      own.name = entryName(options, i);
+      emitProgram(*module, library, programs[i], memory[i], target, own);
+    }
     library.link();
     optimizeModule(*module, target);
     code = writeModule(*module, target, file);

@@ -135,4 +135,8 @@ llvm::Function* emitProgram(llvm::Module& module, Library& library, const Progra
   return function;
 }
 
+std::string entryName(const CodeOptions& options, size_t program) {
+  return program == 0 ? options.name : fmt::format("{}.{}", options.name, program);
+}
+
 }  // namespace aglow::codegen

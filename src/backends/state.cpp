@@ -1,0 +1,63 @@
+#include "backends/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/quote.h"
+
+namespace aglow {
+
+State::State(std::span<const Program> programs) {
+  for (const Region* region : sharedRegions(programs)) {
+    if (!region->isState()) continue;
+    bindings_.push_back({region->name, region->type});
+    initial_.push_back(*region);
+    values_.emplace_back(region->type);
+  }
+  reset();
+}
+
+size_t State::find(std::string_view name) const {
+  const auto it = std::find_if(bindings_.begin(), bindings_.end(), [&](const Binding& b) { return b.name == name; });
+  return static_cast<size_t>(it - bindings_.begin());
+}
+
+int64_t State::bytes() const {
+  int64_t sum = 0;
+  for (const Tensor& value : values_) sum += value.bytes();
+  return sum;
+}
+
+Tensor State::read(size_t index) const {
+  Tensor copy(bindings_[index].type);
+  std::memcpy(copy.mutableData(), values_[index].data(), static_cast<size_t>(copy.bytes()));
+  return copy;
+}
+
+Status State::write(size_t index, const TensorRef& value) {
+  const Binding& binding = bindings_[index];
+  if (value.type == nullptr || *value.type != binding.type)
+    return Error{.code = Code::BadBinding,
+                 .message = fmt::format("expected {}, got {}", binding.type.text(),
+                                        value.type == nullptr ? "nothing" : value.type->text()),
+                 .where = fmt::format("state {}", quoted(binding.name))};
+  std::memcpy(values_[index].mutableData(), value.data, static_cast<size_t>(binding.type.bytes()));
+  return {};
+}
+
+void State::reset() {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Tensor initial = initialValue(initial_[i]);
+    std::memcpy(values_[i].mutableData(), initial.data(), static_cast<size_t>(initial.bytes()));
+  }
+}
+
+std::byte* State::address(std::string_view name) {
+  const size_t index = find(name);
+  AGLOW_CHECK(index < values_.size(), "there is no such state");
+  return values_[index].mutableData();
+}
+
+}  // namespace aglow
