@@ -31,7 +31,7 @@ Result<std::string> wordText(const std::string& word) {
     return json(word).dump();
   } catch (const json::exception&) {
     return Error{.code = Code::UnsupportedFeature,
-                 .message = fmt::format("{} is not UTF-8, and JSON holds nothing else", quoted(word))};
+                 .message = fmt::format("{} is not UTF-8, and JSON holds nothing else", aglow::quoted(word))};
   }
 }
 
@@ -122,7 +122,7 @@ Result<MapValue> mapOf(const json& object, const TypeProto& type) {
     if (ofStrings) continue;
     const auto [end, fault] = std::from_chars(key.data(), key.data() + key.size(), numbers.emplace_back());
     if (fault != std::errc() || end != key.data() + key.size())
-      return misfit(fmt::format("expected keys that are integers, got {}", quoted(key)));
+      return misfit(fmt::format("expected keys that are integers, got {}", aglow::quoted(key)));
   }
   AGLOW_TRY(MapColumn column, columnOf(values, *type.elem));
   return MapValue(ofStrings ? MapKeys(std::move(words)) : MapKeys(std::move(numbers)), std::move(column));

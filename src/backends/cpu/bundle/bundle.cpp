@@ -87,11 +87,12 @@ Result<int64_t> Bundle::placeState(const Region& region) {
                  .hint = "write a bundle for each size"};
   }
   std::set<std::string> taken = {"BYTES"};
-  for (const BundleState& state : states) taken.insert(state.symbol);
+  for (const BundleState& state : states)
+    for (const std::string_view ending : kTensorMacros) taken.insert(state.symbol + std::string(ending));
   const Tensor initial = initialValue(region);
   const bool zeros = std::all_of(initial.data(), initial.data() + initial.bytes(),
                                  [](std::byte value) { return value == std::byte{0}; });
-  states.push_back({.symbol = uniqueName(upperCase(cIdentifier(region.name)), taken),
+  states.push_back({.symbol = uniqueName(upperCase(cIdentifier(region.name)), taken, kTensorMacros),
                     .region = region,
                     .offset = stateBytes,
                     .initial = zeros ? BundleState::kZeros : constants.place(initial)});

@@ -98,11 +98,11 @@ inline constexpr BundleStatus kBundleStatuses[] = {
 // The header's macros: after the bundle's name, where the statuses stand as well; after an entry's name; and after the
 // symbol of a tensor, which keeps clear of all of them.
 inline constexpr std::string_view kBundleMacros[] = {
-    "VERSION",   "TARGET",          "CPU",    "FEATURES",    "WEIGHTS_HASH",
-    "ALIGNMENT", "CONSTANTS_BYTES", "STATUS", "INSTRUCTION",
+    "VERSION", "TARGET", "CPU", "FEATURES", "WEIGHTS_HASH", "ALIGNMENT", "CONSTANTS_BYTES", "STATUS", "INSTRUCTION",
 };
 inline constexpr std::string_view kEntryMacros[] = {"MUTABLE_BYTES", "ACTIVATIONS_BYTES"};
-inline constexpr std::string_view kTensorMacros[] = {"", "_OFFSET", "_BYTES", "_ELEMENTS"};
+inline constexpr std::string_view kTensorMacros[] = {"",      "_OFFSET",     "_BYTES", "_ELEMENTS",
+                                                     "_KEYS", "_KEYS_COUNT", "_WORDS", "_WORDS_COUNT"};
 
 // The text of NAME.h.
 std::string bundleHeader(const Bundle& bundle);
