@@ -1,5 +1,5 @@
-// A thread waits for the signals that no other gets. A handler could do next to nothing: whatever it interrupts may hold
-// the locks that it needs.
+// A thread waits for the signals that no other gets. A handler could do next to nothing: whatever it interrupts may
+// hold the locks that it needs.
 #include "cli/interrupts.h"
 
 #include <pthread.h>

@@ -92,8 +92,8 @@ Inputs copiesOf(Inputs values) {
 }
 
 nb::list openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
-               const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad, const nb::dict& values,
-               int optLevel, const std::vector<std::string>& disable) {
+                   const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad,
+                   const nb::dict& values, int optLevel, const std::vector<std::string>& disable) {
   SessionOptions options;
   options.compile.backend = backend;
   options.compile.shapes = shapes;

@@ -116,8 +116,7 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::create(std::shared_ptr<const
   std::shared_ptr<FileBytes> bytes(new FileBytes(std::move(file)));
   if (const uint64_t size = bytes->file_->size(); size > 0) {
     // Addresses alone; memory comes with the blocks that are read.
-    void* base =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
       return Error{Code::OutOfMemory, "there are no addresses for the file's " + std::to_string(size) + " bytes"};
     bytes->base_ = static_cast<std::byte*>(base);

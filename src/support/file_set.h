@@ -1,4 +1,5 @@
-// Files that belong together, such as the object, header and weights of a bundle: they appear all at once or not at all.
+// Files that belong together, such as the object, header and weights of a bundle: they appear all at once or not at
+// all.
 #pragma once
 
 #include <sys/types.h>

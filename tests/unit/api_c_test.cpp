@@ -242,18 +242,17 @@ std::string named() {
   const std::vector<std::string> names = {"yes", "no"};
   return Model()
       .opsetImport("ai.onnx.ml", 1)
-      .graph(Graph()
-                 .input("x", kFloat, {"n", 2})
-                 .node(Node("LinearClassifier", {"x"}, {"label", "scores"})
-                           .domain("ai.onnx.ml")
-                           .attribute("coefficients", std::vector<float>{1, 0, 0, 1})
-                           .attribute("intercepts", std::vector<float>{0, 0})
-                           .attribute("classlabels_strings", names))
-                 .node(Node("ZipMap", {"scores"}, {"maps"})
-                           .domain("ai.onnx.ml")
-                           .attribute("classlabels_strings", names))
-                 .output("label", kString, {"n"})
-                 .output("maps", Type::sequence(Type::map(kString, Type::tensor(kFloat, {})))))
+      .graph(
+          Graph()
+              .input("x", kFloat, {"n", 2})
+              .node(Node("LinearClassifier", {"x"}, {"label", "scores"})
+                        .domain("ai.onnx.ml")
+                        .attribute("coefficients", std::vector<float>{1, 0, 0, 1})
+                        .attribute("intercepts", std::vector<float>{0, 0})
+                        .attribute("classlabels_strings", names))
+              .node(Node("ZipMap", {"scores"}, {"maps"}).domain("ai.onnx.ml").attribute("classlabels_strings", names))
+              .output("label", kString, {"n"})
+              .output("maps", Type::sequence(Type::map(kString, Type::tensor(kFloat, {})))))
       .bytes();
 }
 

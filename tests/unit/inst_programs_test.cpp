@@ -108,7 +108,8 @@ TEST(InstPrograms, FaultsOfTheTextHaveAPlace) {
   EXPECT_THAT(fault("declare { }\nprogram @f(@in %x) { }"), AllOf(HasSubstr("2:16"), HasSubstr("no placeholder")));
   EXPECT_THAT(fault("declare { %x = splat f32[] = 1 }\nprogram @f(@in %x) { }"), HasSubstr("no placeholder"));
   EXPECT_THAT(fault("declare { %x = placeholder f32[] }\nprogram @f(@in %x, @in %x) { }"), HasSubstr("named twice"));
-  EXPECT_THAT(fault("declare { %x = placeholder f32[] }\nprogram @f() { Neg @inout %x, @in %x }"), HasSubstr("no region"));
+  EXPECT_THAT(fault("declare { %x = placeholder f32[] }\nprogram @f() { Neg @inout %x, @in %x }"),
+              HasSubstr("no region"));
   EXPECT_THAT(fault("declare { }"), HasSubstr("expected 'program'"));
   EXPECT_THAT(fault("declare { %x = state f32[2] }\nprogram @f() { }"), HasSubstr("1:29"));
   EXPECT_FALSE(parseProgram(kCounter).ok());

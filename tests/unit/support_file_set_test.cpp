@@ -104,7 +104,8 @@ TEST_F(FileSetTest, AFaultHalfWayLeavesWhatWasThere) {
   fs::create_symlink("a", path("link"));
   {
     FileSet files;
-    for (const char* name : {"a", "b", "link", "taken"}) ASSERT_TRUE(files.add(path(name), std::string_view("new")).ok());
+    for (const char* name : {"a", "b", "link", "taken"})
+      ASSERT_TRUE(files.add(path(name), std::string_view("new")).ok());
     fs::create_directories(path("taken/full"));
     const Status status = files.commit();
     ASSERT_FALSE(status.ok());

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/builder.h"
-#include "import/onnx/host_values.h"
 #include "dynamic/strings/numbers.h"
 #include "dynamic/strings/string_ops.h"
+#include "graph/builder.h"
+#include "import/onnx/host_values.h"
 #include "support/quote.h"
 
 namespace aglow::strings {

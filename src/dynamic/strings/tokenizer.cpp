@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "graph/builder.h"
-#include "import/onnx/op_contrib.h"
 #include "dynamic/strings/regex.h"
 #include "dynamic/strings/string_ops.h"
+#include "graph/builder.h"
+#include "import/onnx/op_contrib.h"
 #include "support/quote.h"
 #include "support/utf8.h"
 

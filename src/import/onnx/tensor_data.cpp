@@ -1,6 +1,6 @@
 // Values lie in raw_data (little endian, narrow kinds several to a byte, low bits first), in a repeated field that
-// depends on the kind, or in another file. Those of a file are read straight into the tensor; bytes that callers hold in
-// memory stay where they are. Every write is bounded by the tensor, not by an earlier count of the values.
+// depends on the kind, or in another file. Those of a file are read straight into the tensor; bytes that callers hold
+// in memory stay where they are. Every write is bounded by the tensor, not by an earlier count of the values.
 #include "import/onnx/tensor_data.h"
 
 #include <fmt/format.h>

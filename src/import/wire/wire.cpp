@@ -56,8 +56,8 @@ Reader::Reader(Bytes message, const char* name, Shared& shared, int depth)
 
 void Reader::fail(std::string message) const {
   const std::string field = field_ == 0 ? std::string(name_) : fmt::format("{} field {}", name_, field_);
-  throw Fault(
-      {Code::BadFile, fmt::format("malformed protobuf at byte {}, {}: {}", at_ - shared_->file.bytes.data(), field, message)});
+  throw Fault({Code::BadFile,
+               fmt::format("malformed protobuf at byte {}, {}: {}", at_ - shared_->file.bytes.data(), field, message)});
 }
 
 bool Reader::next() {
