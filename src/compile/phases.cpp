@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "backends/cpu/layout/layout.h"
+#include "fuse/fit.h"
 #include "fuse/fuse.h"
 #include "graph/equality.h"
 #include "graph/text.h"
@@ -29,17 +30,45 @@ namespace {
 
 // ---------------------------------------------------------------- the phases
 
-// Lowering ends with what the backend can do; anything else is said at once, with the backend's reasons.
-Status checkSupport(const Function& function, const Backend& backend) {
-  std::string refusals;
-  for (const auto& node : function.nodes()) {
-    if (node->op() == Op::Save) continue;
-    const Decision decision = backend.supports(*node);
-    if (!decision) refusals += fmt::format("\n  node '{}' ({}): {}", node->name(), node->def().name, decision.reason());
+// What the backend cannot do is said at once, with its reasons.
+class Refusals {
+public:
+  void note(const Decision& decision, std::string_view what, std::string_view name, std::string_view op) {
+    if (!decision) text_ += fmt::format("\n  {} '{}' ({}): {}", what, name, op, decision.reason());
   }
-  if (refusals.empty()) return {};
-  return Error{.code = Code::UnsupportedFeature,
-               .message = fmt::format("backend '{}' cannot compile:{}", backend.name(), refusals)};
+  Status status(const Backend& backend, std::string hint = {}) const {
+    if (text_.empty()) return {};
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = fmt::format("backend '{}' cannot compile:{}", backend.name(), text_),
+                 .where = {},
+                 .hint = std::move(hint)};
+  }
+
+private:
+  std::string text_;
+};
+
+Status checkSupport(const Function& function, const Backend& backend) {
+  Refusals refusals;
+  for (const auto& node : function.nodes())
+    if (node->op() != Op::Save) refusals.note(backend.supports(*node), "node", node->name(), node->def().name);
+  return refusals.status(backend);
+}
+
+// Instructions from a file may have been made for another backend, or for another machine.
+Status adopt(Program& program, const Backend& backend) {
+  Refusals refusals;
+  const auto check = [&](const Instr& instr) {
+    refusals.note(backend.supports(program, instr), "instruction", instr.origin, instr.attrs.op().name);
+  };
+  for (const Instr& instr : program.instrs) {
+    if (instr.kind == Instr::Kind::Compute) check(instr);
+    for (const Instr& step : instr.body) check(step);
+  }
+  AGLOW_OK(
+      refusals.status(backend, "the file was made for another machine or backend; compile its model for this one"));
+  if (const FusePolicy* policy = backend.fusePolicy()) takeApart(program, *policy);
+  return {};
 }
 
 Status lowerComposites(PhaseScope& scope) {
@@ -164,6 +193,8 @@ public:
   Status run(const PhaseList& phases) {
     phase_ = "import";
     AGLOW_OK(phaseDone(0));
+    if (compilation_.module == nullptr && !stopped)
+      for (Program& program : compilation_.programs) AGLOW_OK(adopt(program, backend));
     bool started = options_.startFrom.empty();
     for (const Phase& phase : phases) {
       if (stopped) return {};

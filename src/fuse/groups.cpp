@@ -2,7 +2,8 @@
 #include "fuse/groups.h"
 
 #include <algorithm>
-#include <unordered_map>
+
+#include "fuse/fit.h"
 
 namespace aglow {
 
@@ -138,7 +139,7 @@ bool Groups::runsAsOne(const std::vector<int32_t>& members) const {
   std::vector<const Instr*> steps;
   for (const int32_t member : members) steps.push_back(&instr(member));
   const Result<BodyForm> form = formOf(program_, steps);
-  return form.ok() && (!form->reduces() || keptBytes(*form, steps) <= policy_.rowBytes());
+  return form.ok() && (!form->reduces() || keptBytes(program_, *form, steps) <= policy_.rowBytes());
 }
 
 bool Groups::extends(const Group& anchored, const Group& other) const {
@@ -151,26 +152,6 @@ bool Groups::extends(const Group& anchored, const Group& other) const {
   return apart && std::all_of(other.members.begin(), other.members.end(), [&](int32_t member) {
            return static_cast<bool>(policy_.joins(program_, anchor, instr(member)));
          });
-}
-
-// Of values that are computed in one pass over a row and read in a later one.
-int64_t Groups::keptBytes(const BodyForm& form, const std::vector<const Instr*>& steps) const {
-  const std::vector<int> stages = stagesOf(program_, steps);
-  std::unordered_map<RegionId, int> computed;  // in which stage, until it counts
-  int64_t bytes = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    for (const Operand& operand : steps[i]->inputs()) {
-      const auto it = computed.find(operand.region);
-      if (it == computed.end() || it->second == stages[i]) continue;
-      int64_t row = elemBytes(program_[operand.region].type.kind());
-      for (int axis = form.shape.rank() - form.rowAxes; axis < form.shape.rank(); ++axis) row *= form.shape[axis];
-      bytes += row;
-      computed.erase(it);
-    }
-    const RegionId result = steps[i]->results()[0].region;
-    if (program_[result].type.shape() == form.shape && !steps[i]->inputs().empty()) computed.emplace(result, stages[i]);
-  }
-  return bytes;
 }
 
 }  // namespace aglow

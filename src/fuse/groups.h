@@ -43,7 +43,6 @@ private:
   bool extends(const Group& anchored, const Group& other) const;
   bool readsThroughViews(const Group& group, int32_t from) const;
   bool canMoveUp(const Group& group, int32_t place, int32_t beside) const;
-  int64_t keptBytes(const BodyForm& form, const std::vector<const Instr*>& steps) const;
   void noteUse(int32_t region, int32_t place, int32_t by);
 
   const Instr& instr(int32_t at) const { return program_.instrs[static_cast<size_t>(at)]; }

@@ -32,6 +32,17 @@ public:
     }
     intervals_.emplace(begin, end);
   }
+  void remove(int64_t begin, int64_t end) {
+    if (begin == end) return;
+    auto it = intervals_.upper_bound(begin);
+    if (it != intervals_.begin() && std::prev(it)->second > begin) --it;
+    while (it != intervals_.end() && it->first < end) {
+      const auto [from, to] = *it;
+      it = intervals_.erase(it);
+      if (from < begin) intervals_.emplace(from, begin);
+      if (to > end) intervals_.emplace(end, to);
+    }
+  }
   bool contains(int64_t begin, int64_t end) const {
     if (begin == end) return true;
     const auto it = intervals_.upper_bound(begin);
@@ -376,7 +387,11 @@ private:
     const auto* placeholder = at(bytes.root).as<PlaceholderInit>();
     if (at(bytes.root).as<ConstantInit>() != nullptr || (placeholder != nullptr && !writes(placeholder->access)))
       return bad(fmt::format("{} is written, but may only be read", name(bytes.root)));
-    if (operand.access != Access::Scratch) state(bytes.root).written.add(bytes.begin, bytes.end);
+    ByteSet& written = state(bytes.root).written;
+    if (operand.access == Access::Scratch)
+      written.remove(bytes.begin, bytes.end);
+    else
+      written.add(bytes.begin, bytes.end);
     return {};
   }
 

@@ -38,7 +38,7 @@ TEST(CpuStack, AgreesWithTheInterpreter) {
     const auto expected = interpreted->run(inputs);
     ASSERT_TRUE(expected.ok()) << expected.error().text();
 
-    ASSERT_TRUE(fuseInstructions(*program, (*backend)->fusePolicy()).ok());
+    ASSERT_TRUE(fuseInstructions(*program, *(*backend)->fusePolicy()).ok());
     addScratch(*program, **backend);
     ASSERT_TRUE(planMemory(*program).ok());
     for (const Instr& instr : program->instrs) {

@@ -264,6 +264,7 @@ class Counting : public Backend {
 public:
   std::string_view name() const override { return "counting"; }
   Decision supports(const Node&) const override { return Decision::yes(); }
+  Decision supports(const Program&, const Instr&) const override { return Decision::yes(); }
   void changePhases(PhaseList& phases) const override {
     phases.leaveOut("schedule");
     phases.insertBefore("irgen", {.name = "count",

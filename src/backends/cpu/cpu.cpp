@@ -130,16 +130,25 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 // Loops are written for what is data-parallel; everything else that computes has a row in the kernel table, or is
 // refused with the reason of the last row. A file may hold target operators of another machine, so these are asked for
 // as well.
+Decision CpuBackend::serves(const cpu::Problem& problem) const {
+  const OpDef& op = problem.attrs.op();
+  if (op.isDataParallel() || op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
+  return cpu::servesKernel(problem, target_.shape());
+}
+
 Decision CpuBackend::supports(const Node& node) const {
-  const OpKind kind = node.def().kind;
-  if (node.def().isDataParallel() || kind == OpKind::View || kind == OpKind::Storage) return Decision::yes();
   std::vector<const Type*> in, out;
   for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
   for (int i = 0; i < node.resultCount(); ++i) {
     const bool absent = mayBeAbsent(node.def(), static_cast<size_t>(i)) && node.useCount(i) == 0;
     out.push_back(absent ? nullptr : &node.type(i));
   }
-  return cpu::servesKernel({node.attrs(), in, out}, target_.shape());
+  return serves({node.attrs(), in, out});
+}
+
+Decision CpuBackend::supports(const Program& program, const Instr& instr) const {
+  const codegen::InstrProblem problem(program, instr);
+  return serves(problem.problem());
 }
 
 void CpuBackend::changePhases(PhaseList& phases) const {

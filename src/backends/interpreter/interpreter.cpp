@@ -217,10 +217,13 @@ Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr) 
   return runReference({.attrs = instr.attrs, .in = in_, .out = out_});
 }
 
-Decision Interpreter::supports(const Node& node) const {
-  if (node.def().kind != OpKind::Composite) return Decision::yes();
-  return Decision::no(fmt::format("{} is composed of others", node.def().name));
+static Decision interprets(const OpDef& op) {
+  if (op.kind != OpKind::Composite) return Decision::yes();
+  return Decision::no(fmt::format("{} is composed of others", op.name));
 }
+
+Decision Interpreter::supports(const Node& node) const { return interprets(node.def()); }
+Decision Interpreter::supports(const Program&, const Instr& instr) const { return interprets(instr.attrs.op()); }
 
 Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> programs,
                                                          const BackendOptions& options) const {

@@ -65,6 +65,7 @@ class Interpreter final : public Backend {
 public:
   std::string_view name() const override { return "interpreter"; }
   Decision supports(const Node& node) const override;
+  Decision supports(const Program& program, const Instr& instr) const override;
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
                                               const BackendOptions& options) const override;

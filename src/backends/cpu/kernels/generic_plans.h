@@ -54,7 +54,11 @@ inline std::vector<FunctionParam> loadAndStore(ElemKind kind) {
 
 template <class Desc>
 KernelStep step(std::string kernel, const Desc& desc, const Items& items, std::vector<FunctionParam> functions = {}) {
-  return {std::move(kernel), descriptorBytes(desc), items.units(), std::move(functions)};
+  return {.kernel = std::move(kernel),
+          .descriptor = descriptorBytes(desc),
+          .units = items.units(),
+          .functions = std::move(functions),
+          .general = true};
 }
 
 // The window of a convolution or pool, with axes joined that it leaves as they are.

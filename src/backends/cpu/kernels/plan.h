@@ -49,6 +49,7 @@ struct KernelStep {
   // What the kernel gets; none: all addresses, as they are. Where a step works on parts of operands, offsets here
   // instead of in the descriptor let steps share their code.
   std::vector<KernelAddress> addresses = {};
+  bool general = false;  // gains little from a descriptor that is known when code is generated
 };
 
 struct KernelPlan {

@@ -34,15 +34,16 @@ struct ProgramStep {
   int32_t instr;
 };
 
-// Address `i` of a program's steps lies `offsets[i]` bytes behind the base with the number `bases[i]`; null where that
-// is kNoBase.
-inline constexpr int32_t kNoBase = -1;
+// Address `i` of a program's steps lies `offsets[i]` bytes behind the base with the number `bases[i]`, or behind the
+// program's own data; null where that is kNoBase.
+inline constexpr int32_t kNoBase = -1, kDataBase = -2;
 struct ProgramTables {
   StepFunction* const* functions;
   const ProgramStep* steps;  // and one more, which ends the addresses of the last
   int64_t count;
   const int32_t* bases;
   const int64_t* offsets;
+  const void* data;
 };
 
 }  // namespace aglow::cpu

@@ -41,6 +41,14 @@ private:
   int32_t current_ = -1;
 };
 
+void* addressOf(const ProgramTables& tables, void* const* bases, int32_t number) {
+  const int32_t base = tables.bases[number];
+  if (base == kNoBase) return nullptr;
+  // Data is only read.
+  void* from = base == kDataBase ? const_cast<void*>(tables.data) : bases[base];
+  return static_cast<char*>(from) + tables.offsets[number];
+}
+
 }  // namespace
 
 // `slots` has room for the addresses of any step. `observer` is the run time, or null where it is never told.
@@ -52,11 +60,7 @@ extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* b
     const ProgramStep& step = tables->steps[i];
     const int32_t addresses = tables->steps[i + 1].firstAddress - step.firstAddress;
 #pragma clang loop unroll(disable)
-    for (int32_t slot = 0; slot < addresses; ++slot) {
-      const int32_t base = tables->bases[step.firstAddress + slot];
-      const int64_t offset = tables->offsets[step.firstAddress + slot];
-      slots[slot] = base == kNoBase ? nullptr : static_cast<char*>(bases[base]) + offset;
-    }
+    for (int32_t slot = 0; slot < addresses; ++slot) slots[slot] = addressOf(*tables, bases, step.firstAddress + slot);
     if (step.kind == ProgramStep::Guard) {
       if (!aglow_any_true(static_cast<const uint8_t*>(slots[0]), step.units)) i += step.function;
       continue;

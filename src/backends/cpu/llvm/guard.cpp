@@ -22,8 +22,9 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-Error cannotGenerate(const std::string& message) {
-  return {.code = Code::UnsupportedFeature, .message = "LLVM: " + message};
+// Where memory is mapped instead of allocated, LLVM has only words for it.
+bool saysOutOfMemory(std::string_view message) {
+  return message.find("allocate") != std::string_view::npos || message.find("out of memory") != std::string_view::npos;
 }
 
 // Others in this process may use the same LLVM; then its own words stand, and its own end of the process follows.
@@ -57,6 +58,10 @@ void keepError(const llvm::DiagnosticInfo* info, void* fault) {
 
 }  // namespace
 
+Error llvmError(std::string message, Code code) {
+  return {.code = saysOutOfMemory(message) ? Code::OutOfMemory : code, .message = "LLVM: " + std::move(message)};
+}
+
 Status guarded(const std::function<Status()>& body) {
   installHandlers();
   struct Count {
@@ -66,7 +71,7 @@ Status guarded(const std::function<Status()>& body) {
   try {
     return body();
   } catch (const LlvmFault& fault) {
-    return cannotGenerate(fault.what());
+    return llvmError(fault.what(), Code::UnsupportedFeature);
   }
 }
 
@@ -74,6 +79,8 @@ QuietContext::QuietContext() : context_(std::make_unique<llvm::LLVMContext>()) {
   context_->setDiagnosticHandlerCallBack(keepError, fault_.get());
 }
 
-Status QuietContext::status() const { return fault_->empty() ? Status() : cannotGenerate(*fault_); }
+Status QuietContext::status() const {
+  return fault_->empty() ? Status() : llvmError(*fault_, Code::UnsupportedFeature);
+}
 
 }  // namespace aglow::codegen

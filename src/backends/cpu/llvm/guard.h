@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "support/error.h"
@@ -15,6 +16,9 @@ namespace aglow::codegen {
 // Runs a body that uses LLVM. What LLVM calls fatal ends the body, and is the error CannotGenerate; an allocation of
 // LLVM's that fails throws std::bad_alloc, as allocations elsewhere do. In both cases LLVM has not tidied up.
 Status guarded(const std::function<Status()>& body);
+
+// What LLVM says of a fault: OutOfMemory where that is what it means, the given code otherwise.
+Error llvmError(std::string message, Code code);
 
 // Owns an object of LLVM's, and abandons it when an exception passes: LLVM cleans nothing up on the way, so what it was
 // at work on is in no state to be destroyed. What is lost is memory, after a fault.

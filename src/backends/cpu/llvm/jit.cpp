@@ -24,7 +24,7 @@ JitCode::JitCode(JitCode&&) noexcept = default;
 JitCode::~JitCode() = default;
 
 static Error jitError(llvm::Error error) {
-  return {.code = Code::Device, .message = "generated code cannot be loaded: " + llvm::toString(std::move(error))};
+  return llvmError("generated code cannot be loaded: " + llvm::toString(std::move(error)), Code::Device);
 }
 
 namespace {

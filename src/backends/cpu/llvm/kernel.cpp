@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/cpu/llvm/steps.h"
 
@@ -42,8 +43,14 @@ public:
 
   Steps run(const std::string& name, bool shared) {
     Steps result;
-    for (const cpu::KernelStep& step : plan_.steps)
-      result.push_back({shared ? sharedFunction(step, name) : specialised(step, name), step.units, addressesOf(step)});
+    for (const cpu::KernelStep& step : plan_.steps) {
+      Step made{.units = step.units, .addresses = addressesOf(step)};
+      if (shared)
+        share(made, step, name);
+      else
+        made.function = specialised(step, name);
+      result.push_back(std::move(made));
+    }
     return result;
   }
 
@@ -64,22 +71,44 @@ private:
     return list;
   }
 
-  llvm::Function* sharedFunction(const cpu::KernelStep& step, const std::string& name) {
-    std::string key = step.kernel;
-    for (const Param& param : step.functions) key += " " + function(param, name)->getName().str();
-    key.append(1, '\0').append(reinterpret_cast<const char*>(step.descriptor.data()), step.descriptor.size());
-    llvm::Function*& known = context_.kernels[key];
-    if (known == nullptr) known = specialised(step, name);
-    return known;
+  // The first few problems of a kernel get functions of their own; the rest of a general one's share a function, which
+  // finds the descriptor behind the other addresses.
+  void share(Step& made, const cpu::KernelStep& step, const std::string& name) {
+    constexpr int kMostSpecialised = 64;
+    SharedKernels& shared = context_.shared;
+    std::string general = fmt::format("{} {}", step.kernel, made.addresses.size());
+    for (const Param& param : step.functions) general += " " + function(param, name)->getName().str();
+    const std::string bytes(reinterpret_cast<const char*>(step.descriptor.data()), step.descriptor.size());
+    const std::string own = general + '\0' + bytes;
+    int& count = shared.specialised[step.kernel];
+    if (!step.general || count < kMostSpecialised || shared.functions.contains(own)) {
+      llvm::Function*& known = shared.functions[own];
+      count += known == nullptr ? 1 : 0;
+      if (known == nullptr) known = specialised(step, name);
+      made.function = known;
+      return;
+    }
+    llvm::Function*& known = shared.functions[general];
+    if (known == nullptr) known = calling(step, name, made.addresses.size());
+    made.function = known;
+    const auto [place, fresh] = shared.places.try_emplace(bytes, static_cast<int64_t>(shared.data.size()));
+    if (fresh) shared.data += bytes;
+    made.addresses.push_back({StepAddress::kData, place->second});
   }
 
-  // The kernel with all its parameters but the addresses.
   llvm::Function* specialised(const cpu::KernelStep& step, const std::string& name) {
+    return calling(step, name, std::nullopt);
+  }
+
+  // A call of the kernel with its descriptor as a constant, or from one of the addresses.
+  llvm::Function* calling(const cpu::KernelStep& step, const std::string& name, std::optional<size_t> slot) {
     llvm::Function* wrapper = context_.newStep(name);
-    std::vector<llvm::Value*> arguments = {descriptor(step), wrapper->getArg(0), wrapper->getArg(1),
-                                           wrapper->getArg(2)};
-    for (const Param& param : step.functions) arguments.push_back(function(param, name));
+    std::vector<llvm::Value*> functions;
+    for (const Param& param : step.functions) functions.push_back(function(param, name));
     b.SetInsertPoint(&wrapper->getEntryBlock());
+    llvm::Value* shape = slot ? addressSlot(b, wrapper->getArg(0), static_cast<int>(*slot)) : descriptor(step);
+    std::vector<llvm::Value*> arguments = {shape, wrapper->getArg(0), wrapper->getArg(1), wrapper->getArg(2)};
+    arguments.insert(arguments.end(), functions.begin(), functions.end());
     b.CreateRet(context_.library.call(b, step.kernel, arguments, b.getInt32Ty()));
     return wrapper;
   }

@@ -45,7 +45,9 @@ private:
     AGLOW_CHECK(bases.size() + addresses.size() <= INT32_MAX, "a program with more addresses than can be numbered");
     step.firstAddress = static_cast<int32_t>(bases.size());
     for (const StepAddress& address : addresses) {
-      const Address at = address.region == kNoRegion ? Address{cpu::kNoBase, 0} : memory_[address.region];
+      const Address at = address.region == kNoRegion            ? Address{cpu::kNoBase, 0}
+                         : address.region == StepAddress::kData ? Address{cpu::kDataBase, 0}
+                                                                : memory_[address.region];
       bases.push_back(at.base);
       offsets.push_back(at.offset + address.offset);
     }
@@ -95,7 +97,8 @@ void emitTables(llvm::IRBuilder<>& b, Library& library, StepFunctions& functions
       {constant(module, llvm::ConstantArray::get(pointers, tables.functions), options.name + ".functions"),
        dataTable(module, tables.steps, options.name + ".steps"), b.getInt64(tables.steps.size() - 1),
        dataTable(module, tables.bases, options.name + ".bases"),
-       dataTable(module, tables.offsets, options.name + ".offsets")});
+       dataTable(module, tables.offsets, options.name + ".offsets"),
+       dataTable(module, functions.data(), alignof(int64_t), options.name + ".data")});
   llvm::Value* slots = b.CreateAlloca(llvm::ArrayType::get(b.getPtrTy(), tables.mostAddresses));
   llvm::Value *bases = function->getArg(0), *runTime = function->getArg(1);
   llvm::Value* observer = options.observed ? runTime : llvm::ConstantPointerNull::get(b.getPtrTy());

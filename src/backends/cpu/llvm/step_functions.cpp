@@ -90,7 +90,7 @@ Steps StepFunctions::of(const Instr& instr) {
   Steps steps = it->second.steps;
   for (Step& step : steps)
     for (StepAddress& address : step.addresses)
-      if (address.region != kNoRegion) address.region = counterpart.at(address.region);
+      if (address.region >= 0) address.region = counterpart.at(address.region);
   return steps;
 }
 

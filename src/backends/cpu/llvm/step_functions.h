@@ -18,6 +18,8 @@ public:
 
   // Nothing for an instruction that does nothing when run. With CodeOptions::apart, nothing is shared.
   Steps of(const Instr& instr);
+  // What addresses in the program's data are behind.
+  const std::string& data() const { return kernels_.data; }
   // Whether several threads get an instruction done sooner than one.
   bool worthThreads(const Instr& instr) const;
 
@@ -32,7 +34,7 @@ private:
 
   EmitContext context_;
   const CodeOptions& options_;
-  std::map<std::string, llvm::Function*> kernels_;
+  SharedKernels kernels_;
   std::unordered_map<std::string, Shared> shared_;
 };
 

@@ -19,8 +19,10 @@
 
 namespace aglow::codegen {
 
-// Where a step finds something: a region, or what lies some bytes behind its beginning. kNoRegion: null.
+// Where a step finds something: a region or the program's data, or what lies some bytes behind the beginning of one.
+// kNoRegion: null.
 struct StepAddress {
+  static constexpr RegionId kData = -2;
   RegionId region = kNoRegion;
   int64_t offset = 0;
 };
@@ -34,13 +36,21 @@ struct Step {
 };
 using Steps = std::vector<Step>;
 
+// Functions of kernels that steps of a program share.
+struct SharedKernels {
+  std::map<std::string, llvm::Function*> functions;  // by all that they are made of
+  std::map<std::string, int> specialised;            // how many there are of a kernel
+  std::string data;                                  // descriptors that are read when the program runs
+  std::map<std::string, int64_t> places;             // of descriptors, in the data
+};
+
 // What emitters share.
 struct EmitContext {
   llvm::Module& module;
   Library& library;
   const Target& target;
   const Program& program;
-  std::map<std::string, llvm::Function*>& kernels;  // specialised already, by all that they are made of
+  SharedKernels& shared;
 
   // A function with the signature of a step, its insertion point at the entry, returning what the caller emits.
   llvm::Function* newStep(const std::string& name) const;
@@ -60,7 +70,7 @@ Steps emitGroup(const EmitContext& context, std::span<const Instr> body, std::sp
                 const std::string& name);
 
 // Library kernels. The instructions behind the first of the body stand on its result. With `shared`, steps that call
-// the same kernel for the same problem have one function.
+// the same kernel for the same problem have one function, and so have the many of a general kernel.
 Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
                  std::span<const Operand> operands, const std::string& name, bool shared);
 
