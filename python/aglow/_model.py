@@ -4,12 +4,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import warnings
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _arrays, _core
-from ._errors import Fault, UnsupportedError, UsageError
+from ._errors import Fault, ModelWarning, UnsupportedError, UsageError
 
 Value = Union[np.ndarray, "list[np.ndarray]", None]
 Dim = Union[int, str, None]
@@ -139,7 +140,12 @@ class Model:
                     raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
                 given[spec.name] = None
         results = [_value(result) for result in self._core.run(given)]
+        self._warn(stacklevel=4)
         return results if out is None else self._written(results, out)
+
+    def _warn(self, stacklevel: int) -> None:
+        for text in self._core.take_warnings():
+            warnings.warn(text, ModelWarning, stacklevel)
 
     def _written(self, results: list[Value], out: Any) -> list[Value]:
         if isinstance(out, Mapping):
@@ -184,7 +190,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
             values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
             cache: Union[str, os.PathLike, bool, None] = None, memory_limit: Optional[int] = None, opt_level: int = 3,
-            disable: Iterable[str] = ()) -> Model:
+            disable: Iterable[str] = (), strict: bool = False) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net or a text form (.graph, .ir); the bytes of an ONNX file or Caffe2
@@ -200,6 +206,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3
     disable       names of passes and rules of the compiler to leave out
+    strict        refuses models that depart from the standard; without it they are accepted where the meaning is plain,
+                  with an aglow.ModelWarning
 
     Raises an aglow.Error with all that is wrong with the model.
     """
@@ -224,7 +232,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""), threads=threads or _threads(),
               cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
               memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
-              values=made._preset, opt_level=opt_level, disable=list(disable))
+              values=made._preset, opt_level=opt_level, disable=list(disable), strict=strict)
+    made._warn(stacklevel=3)
     return made
 
 

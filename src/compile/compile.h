@@ -43,6 +43,7 @@ struct CompileOptions {
   bool stack = false;                                  // also where the backend does not ask for it
   bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
+  onnx::Tolerance tolerance = {};
 };
 
 struct PassTiming {

@@ -41,6 +41,8 @@ public:
   Diagnosed<Unit> open(SessionOptions options);
   // The model's outputs in its order.
   Diagnosed<std::vector<ModelValue>> run(const Inputs& inputs);
+  // What was accepted of the model though it departs from the standard, since the last call.
+  std::vector<std::string> takeWarnings();
   // How it was opened.
   const CompileOptions& options() const { return options_; }
   // The text of what is there after a phase or pass: the graph, or the program.
@@ -55,6 +57,8 @@ private:
   Diagnosed<std::vector<ModelValue>> runText(const Inputs& inputs);
   Diagnostics placed(const Diagnostics& faults) const;
 
+  std::mutex hearing_;
+  std::vector<std::string> warnings_;
   std::string path_;
   std::optional<onnx::Model> model_;  // none for a text form
   std::vector<Spec> inputs_, outputs_;

@@ -93,7 +93,7 @@ Inputs copiesOf(Inputs values) {
 
 void openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
                const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad, const nb::dict& values,
-               int optLevel, const std::vector<std::string>& disable) {
+               int optLevel, const std::vector<std::string>& disable, bool strict) {
   SessionOptions options;
   options.compile.backend = backend.empty() ? std::string(backendNames().back()) : backend;
   options.compile.shapes = shapes;
@@ -107,6 +107,7 @@ void openModel(Model& model, const std::string& backend, int threads, const std:
   options.backend.cache = codegen::cacheFolder(cache);
   options.prepared = prepared;
   options.pad = pad;
+  options.compile.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     if (auto made = makeBackend(options.compile); !made.ok()) return made.error();
@@ -178,7 +179,13 @@ NB_MODULE(_core, m) {
       .def_prop_ro("outputs", [](const Model& model) { return specsOf(model.outputs()); })
       .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
            nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
-           nb::arg("opt_level"), nb::arg("disable"))
+           nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"))
+      .def("take_warnings",
+           [](Model& model) {
+             nb::list texts;
+             for (const std::string& warning : model.takeWarnings()) texts.append(text(warning));
+             return texts;
+           })
       .def("run", &run, nb::arg("inputs"))
       .def("text", &textOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("on_program"))
       .def("export", &exportTo, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("path"),

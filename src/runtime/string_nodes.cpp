@@ -45,7 +45,12 @@ Outputs GraphRunner::runStrings(const onnx::Node& node, const std::vector<ModelV
     ReferenceEvaluator evaluator;
     return onnx::evaluateNode(
         context_.model,
-        {.graph = graph, .opsets = opsets_, .nodes = std::span(&first, 1), .known = known, .evaluator = &evaluator});
+        {.graph = graph,
+         .opsets = opsets_,
+         .nodes = std::span(&first, 1),
+         .known = known,
+         .evaluator = &evaluator,
+         .tolerance = context_.compile.tolerance});
   };
   return strings::run({.node = node, .operands = operands, .onNumbers = onNumbers});
 }
