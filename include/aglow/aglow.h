@@ -81,6 +81,13 @@ aglow_status aglow_options_set_shape(aglow_options* options, const char* input, 
 aglow_status aglow_options_set_value(aglow_options* options, const char* input, aglow_kind kind, const int64_t* dims,
                                      size_t rank, const void* data);
 
+/* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
+aglow_status aglow_options_set_strict(aglow_options* options, int on);
+/* Who hears of what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
+ * the function returns. Null, the default: nobody. */
+typedef void (*aglow_warning)(const char* text, void* context);
+aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context);
+
 /* ---- models ---- */
 
 typedef struct aglow_model aglow_model;

@@ -13,10 +13,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace aglow {
@@ -37,6 +39,8 @@ namespace detail {
 inline void check(aglow_status status) {
   if (status != AGLOW_OK) throw Error(status, aglow_error_text());
 }
+
+using Warning = std::function<void(const std::string&)>;
 
 struct Free {
   void operator()(aglow_options* options) const { aglow_options_free(options); }
@@ -70,6 +74,15 @@ public:
     return checked(aglow_options_set_value(handle(), input.c_str(), kind, dims.data(), dims.size(), data));
   }
 
+  // Refuses models that depart from the standard, also where their meaning is plain.
+  Options& strict(bool on = true) { return checked(aglow_options_set_strict(handle(), on ? 1 : 0)); }
+  // Hears of departures that are accepted, from any thread that loads or runs a model.
+  Options& onWarning(std::function<void(const std::string&)> hear) {
+    warning_ = std::make_shared<detail::Warning>(std::move(hear));
+    const aglow_warning call = [](const char* text, void* context) { (*static_cast<detail::Warning*>(context))(text); };
+    return checked(aglow_options_set_warning(handle(), call, warning_.get()));
+  }
+
   // Of sessions: sizes to compile for at once, and whether inputs are padded to the next of them.
   Options& prepare(const std::string& dim, const std::vector<int64_t>& sizes) {
     return checked(aglow_options_prepare(handle(), dim.c_str(), sizes.data(), sizes.size()));
@@ -77,6 +90,8 @@ public:
   Options& padding(bool on) { return checked(aglow_options_set_padding(handle(), on ? 1 : 0)); }
 
   aglow_options* handle() const { return handle_.get(); }
+  // What has to live as long as models that were opened with these options.
+  std::shared_ptr<detail::Warning> warning() const { return warning_; }
 
 private:
   Options& checked(aglow_status status) {
@@ -84,6 +99,7 @@ private:
     return *this;
   }
   std::unique_ptr<aglow_options, detail::Free> handle_;
+  std::shared_ptr<detail::Warning> warning_;
 };
 
 struct TensorInfo {
@@ -258,13 +274,13 @@ private:
 // A model for whatever sizes come; several threads may use it at once.
 class Session {
 public:
-  explicit Session(const std::string& path, const Options& options = {}) {
+  explicit Session(const std::string& path, const Options& options = {}) : warning_(options.warning()) {
     aglow_session* session = nullptr;
     detail::check(aglow_session_open(path.c_str(), options.handle(), &session));
     handle_.reset(session);
   }
   // An ONNX file in memory, which has to live as long as the session.
-  Session(const void* bytes, size_t size, const Options& options = {}) {
+  Session(const void* bytes, size_t size, const Options& options = {}) : warning_(options.warning()) {
     aglow_session* session = nullptr;
     detail::check(aglow_session_open_memory(bytes, size, options.handle(), &session));
     handle_.reset(session);
@@ -277,6 +293,7 @@ public:
   }
 
 private:
+  std::shared_ptr<detail::Warning> warning_;
   std::unique_ptr<aglow_session, detail::Free> handle_;
 };
 

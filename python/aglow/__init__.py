@@ -4,10 +4,10 @@
     y = model(x)
 """
 from ._core import version as __version__
-from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ResourceError,
-                      UnsupportedError, UsageError)
+from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ModelWarning,
+                      ResourceError, UnsupportedError, UsageError)
 from ._model import Function, Model, State, TensorSpec, backends, compile, explain, ops
 
 __all__ = ["BadModelError", "DeviceError", "Error", "Fault", "FileError", "Function", "InternalError", "MismatchError",
-           "Model", "ResourceError", "State", "TensorSpec", "UnsupportedError", "UsageError", "__version__", "backends", "compile",
-           "explain", "ops"]
+           "Model", "ModelWarning", "ResourceError", "State", "TensorSpec", "UnsupportedError", "UsageError",
+           "__version__", "backends", "compile", "explain", "ops"]

@@ -38,6 +38,10 @@ class Error(Exception):
         return "\n".join(lines)
 
 
+class ModelWarning(UserWarning):
+    """A model departs from the standard, and is taken as other engines take it; `compile(…, strict=True)` refuses it."""
+
+
 class UsageError(Error, ValueError):
     """Wrong arguments, or arrays that do not fit the model."""
     exit = 1

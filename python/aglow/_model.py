@@ -10,7 +10,7 @@ from typing import Any, Iterable, Iterator, Mapping, MutableMapping, Optional, S
 import numpy as np
 
 from . import _arrays, _core
-from ._errors import Fault, UnsupportedError, UsageError
+from ._errors import Fault, ModelWarning, UnsupportedError, UsageError
 
 Map = Union["dict[int, Any]", "dict[str, Any]"]
 Value = Union[np.ndarray, "list[np.ndarray]", Map, "list[Map]", None]
@@ -48,6 +48,11 @@ def _dtype(kind: str) -> Optional[np.dtype]:
 def _specs(rows: Iterable[tuple]) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(name, _dtype(kind), shape, text, sequence, optional, preset, bool(keys), kind, keys)
                  for name, kind, text, shape, sequence, optional, preset, keys in rows)
+
+
+def _warn(core: _core.Model, stacklevel: int) -> None:
+    for text in core.take_warnings():
+        warnings.warn(text, ModelWarning, stacklevel)
 
 
 class Function:
@@ -129,6 +134,7 @@ class Function:
                     raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
                 given[spec.name] = None
         results = [_value(result) for result in self._core.run(self.name, given)]
+        _warn(self._core, stacklevel=4)
         return results if out is None else self._written(results, out)
 
     def _written(self, results: list[Value], out: Any) -> list[Value]:
@@ -305,7 +311,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
             values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
             cache: Union[str, os.PathLike, bool, None] = None, memory_limit: Optional[int] = None, opt_level: int = 3,
-            disable: Iterable[str] = ()) -> Model:
+            disable: Iterable[str] = (), strict: bool = False) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net or a text form (.graph, .ir); the bytes of an ONNX file or Caffe2
@@ -321,6 +327,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3
     disable       names of passes and rules of the compiler to leave out
+    strict        refuses models that depart from the standard; without it they are accepted where the meaning is plain,
+                  with an aglow.ModelWarning
 
     Raises an aglow.Error with all that is wrong with the model.
     """
@@ -346,9 +354,10 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       threads=_checked(threads, "threads") if threads else _threads(),
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
                       memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
-                      values=made._preset(), opt_level=opt_level, disable=list(disable))
+                      values=made._preset(), opt_level=opt_level, disable=list(disable), strict=strict)
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
+    _warn(core, stacklevel=3)
     return made
 
 

@@ -11,6 +11,7 @@
 #include "api/options.h"
 #include "api/tensors.h"
 #include "backends/cpu/code/code_cache.h"
+#include "import/model_file.h"
 #include "support/machine.h"
 #include "support/quote.h"
 
@@ -182,6 +183,16 @@ const aglow_options& aglow::orDefault(const aglow_options* options) {
   return options != nullptr ? *options : none;
 }
 
+CompileOptions aglow::compileOptions(const aglow_options& options, std::string_view file) {
+  CompileOptions compile = options.compile;
+  if (options.warning != nullptr)
+    compile.tolerance.warn = onnx::onceEach([hear = options.warning, context = options.warningContext,
+                                             place = std::string(file)](const onnx::Departure& departure) {
+      if (!departure.silent) hear(departure.text(place).c_str(), context);
+    });
+  return compile;
+}
+
 const char* aglow_error_text() { return lastError.c_str(); }
 const char* aglow_version() { return AGLOW_VERSION; }
 
@@ -265,11 +276,26 @@ aglow_status aglow_options_set_padding(aglow_options* options, int on) {
   });
 }
 
+aglow_status aglow_options_set_strict(aglow_options* options, int on) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->compile.tolerance.strict = on != 0;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->warning = function;
+    options->warningContext = context;
+    return {};
+  });
+}
+
 aglow_status aglow_load(const char* path, const aglow_options* options, aglow_model** model) {
   if (path == nullptr || model == nullptr) return wrongUse("an argument is null");
   *model = nullptr;
   const aglow_options& chosen = orDefault(options);
-  return guarded([&] { return load(compileFile(path, chosen.compile), chosen, model); });
+  return guarded([&] { return load(compileFile(path, compileOptions(chosen, path)), chosen, model); });
 }
 
 aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_options* options, aglow_model** model) {
@@ -277,9 +303,9 @@ aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_optio
   *model = nullptr;
   const aglow_options& chosen = orDefault(options);
   return guarded([&] {
-    auto parsed = onnx::parseModel({static_cast<const std::byte*>(bytes), size}, nullptr);
+    auto parsed = parseModelFile({.bytes = {static_cast<const std::byte*>(bytes), size}, .owner = nullptr});
     if (!parsed.ok()) return fail(parsed.error());
-    return load(compileModel(*parsed, chosen.compile), chosen, model);
+    return load(compileModel(*parsed, compileOptions(chosen, "")), chosen, model);
   });
 }
 

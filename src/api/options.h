@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aglow/aglow.h"
@@ -13,10 +14,14 @@ struct aglow_options {
   aglow::BackendOptions backend;
   std::map<std::string, std::vector<int64_t>> prepared = {};  // of sessions
   bool pad = false;
+  aglow_warning warning = nullptr;  // hears of what is accepted
+  void* warningContext = nullptr;
 };
 
 namespace aglow {
 
 const aglow_options& orDefault(const aglow_options* options);
+// How to compile a model that came from a file, or from memory.
+CompileOptions compileOptions(const aglow_options& options, std::string_view file);
 
 }  // namespace aglow

@@ -23,8 +23,10 @@ namespace {
 aglow_status open(Result<onnx::Model> model, const aglow_options& options, std::string_view place,
                   aglow_session** session) {
   if (!model.ok()) return fail(model.error());
-  SessionOptions request{
-      .compile = options.compile, .backend = options.backend, .prepared = options.prepared, .pad = options.pad};
+  SessionOptions request{.compile = compileOptions(options, place),
+                         .backend = options.backend,
+                         .prepared = options.prepared,
+                         .pad = options.pad};
   if (request.backend.threads == 0) request.backend.threads = machineThreads();
   auto opened = Session::open(*std::move(model), std::move(request));
   if (!opened.ok()) return fail(place.empty() ? opened.diagnostics() : Diagnostics(opened.diagnostics()).at(place));
@@ -45,8 +47,8 @@ aglow_status aglow_session_open_memory(const void* bytes, size_t size, const agl
   if (bytes == nullptr || session == nullptr) return wrongUse("an argument is null");
   *session = nullptr;
   return guarded([&] {
-    return open(onnx::parseModel({static_cast<const std::byte*>(bytes), size}, nullptr), orDefault(options), "",
-                session);
+    return open(parseModelFile({.bytes = {static_cast<const std::byte*>(bytes), size}, .owner = nullptr}),
+                orDefault(options), "", session);
   });
 }
 

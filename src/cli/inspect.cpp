@@ -181,6 +181,8 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     auto given = readInputs(file->onnx->graph, inspect.model.values, "--value");
     if (!given.ok()) return failed(given);
     options->given = *std::move(given);
+    if (Diagnostics faults = options->tolerance.judge(*file->onnx); !faults.empty())
+      return std::move(faults).at(file->path);
     const Survey survey(*file->onnx);
     json = summaryJson(*file->onnx, survey);
     if (inspect.support)

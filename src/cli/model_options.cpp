@@ -134,6 +134,9 @@ void ModelOptions::add(CLI::App& command) {
       ->delimiter(',');
   command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
   command.add_flag("--fuse", fuse, "Fuse chains of instructions, also for a backend that does not ask for it");
+  command.add_flag("--strict", strict,
+                   "Refuse models that depart from the standard, even where their meaning is plain");
+  command.add_flag("--verbose,-v", verbose, "Say also what was mended in the model without consequences");
   command.add_flag("--verify-each", verifyEach, "Verify after every pass, the round trip through text included");
   command.add_flag("--timing", timing, "Print the time of every pass to stderr");
   command
@@ -183,6 +186,7 @@ Result<CompileOptions> ModelOptions::parse() const {
   options.stopAfter = stopAfter;
   options.fuse = fuse;
   options.verifyEach = verifyEach;
+  options.tolerance = tolerance();
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--shape"));
@@ -202,6 +206,15 @@ Result<CompileOptions> ModelOptions::parse() const {
   }
   if (!dump.empty() || !printAfter.empty()) options.observer = Observer(*this);
   return options;
+}
+
+onnx::Tolerance ModelOptions::tolerance() const {
+  const auto warn = [path = model, all = verbose, said = warned](const onnx::Departure& departure) {
+    if (departure.silent && !all) return;
+    const std::string text = departure.text(path);
+    if (said->insert(text).second) std::cerr << text << "\n";
+  };
+  return {.strict = strict, .warn = warn};
 }
 
 Result<int64_t> ModelOptions::memoryLimitBytes() const {

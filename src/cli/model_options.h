@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,13 +17,16 @@ struct ModelOptions {
   std::string backend, startFrom, stopAfter, dump;
   codegen::TargetOptions target;
   int64_t lanes = 0;
-  bool fuse = false, verifyEach = false, timing = false;
+  bool fuse = false, verifyEach = false, timing = false, strict = false, verbose = false;
+  std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
   std::string memoryLimit;
 
   void add(CLI::App& command);
   // What the words mean; Usage errors name the option.
   Result<CompileOptions> parse() const;
   Result<int64_t> memoryLimitBytes() const;
+  // Says on stderr, once, where the model departs from the standard.
+  onnx::Tolerance tolerance() const;
 };
 
 // Dimensions with more than one size, in the order they were named.

@@ -148,8 +148,11 @@ Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, const Comp
 
 Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options) {
   ReferenceEvaluator evaluator;
-  auto imported = onnx::importModel(
-      model, {.shapes = options.shapes, .dims = options.dims, .given = options.given, .evaluator = &evaluator});
+  auto imported = onnx::importModel(model, {.shapes = options.shapes,
+                                            .dims = options.dims,
+                                            .given = options.given,
+                                            .evaluator = &evaluator,
+                                            .tolerance = options.tolerance});
   if (!imported.ok()) return imported.diagnostics();
   return compileImported(*std::move(imported), options);
 }

@@ -46,6 +46,7 @@ struct CompileOptions {
   bool fuse = false;                                   // also where the backend does not ask for it
   bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
+  onnx::Tolerance tolerance = {};
 };
 
 struct PassTiming {

@@ -6,6 +6,7 @@
 
 #include "compile/evaluate.h"
 #include "dynamic/graph_runner.h"
+#include "import/onnx/departures.h"
 #include "import/onnx/host_values.h"
 #include "import/onnx/tensor_data.h"
 #include "tensor/slices.h"
@@ -160,9 +161,12 @@ Outputs GraphRunner::runAlone(size_t index, const Values& values) {
   for (const std::string& name : onnx::namesRead(node))
     if (const KnownValue* value = find(name, values)) operands[name] = *value;
   ReferenceEvaluator evaluator;
-  return onnx::evaluateNode(
-      context_.model,
-      {.graph = graph_, .opsets = opsets_, .nodes = std::span(&index, 1), .known = operands, .evaluator = &evaluator});
+  return onnx::evaluateNode(context_.model, {.graph = graph_,
+                                             .opsets = opsets_,
+                                             .nodes = std::span(&index, 1),
+                                             .known = operands,
+                                             .evaluator = &evaluator,
+                                             .tolerance = context_.compile.tolerance});
 }
 
 Outputs GraphRunner::runFunction(const onnx::Function& function, const onnx::Node& call, const Values& values) {
@@ -225,8 +229,11 @@ Outputs GraphRunner::runLoop(const onnx::Node& node, const Values& values) {
     if (step >= kMaxSteps)
       return Error{.code = Code::LimitReached, .message = fmt::format("the loop takes more than {} steps", kMaxSteps)};
     KnownValues inputs = outer;
-    inputs[body->inputs[0].name] = known(ModelValue::of(Tensor::fromInts(Type(ElemKind::Int64, Shape{}), {step})));
-    inputs[body->inputs[1].name] = known(ModelValue::of(Tensor::fromInts(Type(ElemKind::Bool, Shape{}), {1})));
+    const auto hand = [&](const onnx::ValueInfo& input, ElemKind kind, int64_t value) {
+      inputs[input.name] = known(ModelValue::of(Tensor::fromInts(Type(kind, onnx::loopInputShape(input)), {value})));
+    };
+    hand(body->inputs[0], ElemKind::Int64, step);
+    hand(body->inputs[1], ElemKind::Bool, 1);
     for (size_t i = 0; i < states; ++i) inputs[body->inputs[2 + i].name] = known(std::move(state[i]));
     Outputs results = runner.run(std::move(inputs));
     if (!results.ok()) return results;

@@ -187,9 +187,12 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
       value.constant = true;
     }
   ReferenceEvaluator evaluator;
-  auto imported = onnx::importPart(
-      context_.model,
-      {.graph = graph_, .opsets = opsets_, .nodes = remainder.nodes, .known = known, .evaluator = &evaluator});
+  auto imported = onnx::importPart(context_.model, {.graph = graph_,
+                                                    .opsets = opsets_,
+                                                    .nodes = remainder.nodes,
+                                                    .known = known,
+                                                    .evaluator = &evaluator,
+                                                    .tolerance = context_.compile.tolerance});
   if (!imported.ok()) {
     // What the parts behind this one would tell, and graphs that may never be run.
     Diagnostics faults = imported.diagnostics();

@@ -81,6 +81,10 @@ Session::Session(onnx::Model model, SessionOptions options)
 Diagnosed<std::unique_ptr<Session>> Session::open(onnx::Model model, SessionOptions options) {
   if (!options.backend.pool) options.backend.pool = std::make_shared<ThreadPool>(std::max(options.backend.threads, 1));
   if (!options.backend.weights) options.backend.weights = std::make_shared<TensorPool>();
+  if (Diagnostics faults = options.compile.tolerance.judge(model); !faults.empty()) {
+    onnx::reportFaultsWithoutTypes(model, faults);
+    return faults;
+  }
   if (model.graph.outputs.empty()) return Error{.code = Code::BadGraph, .message = "the graph has no outputs"};
   for (auto& [name, sizes] : options.prepared) std::sort(sizes.begin(), sizes.end());
   std::unique_ptr<Session> session(new Session(std::move(model), std::move(options)));
@@ -96,7 +100,8 @@ Diagnosed<Unit> Session::prepare(const std::map<std::string, int64_t>& dims, boo
   onnx::ImportOptions sizes{.shapes = options_.compile.shapes,
                             .dims = options_.compile.dims,
                             .given = options_.compile.given,
-                            .evaluator = nullptr};
+                            .evaluator = nullptr,
+                            .tolerance = options_.compile.tolerance};
   for (const auto& [name, size] : dims) sizes.dims[name] = size;
   const onnx::InputTypes types = onnx::resolveInputs(graph, sizes);
   if (!types.diagnostics.empty()) {
@@ -118,7 +123,11 @@ Diagnosed<Unit> Session::prepare(const std::map<std::string, int64_t>& dims, boo
 
 Diagnostics Session::check(const Inputs& inputs) const {
   const onnx::Graph& graph = context_.model.graph;
-  onnx::ImportOptions options{.shapes = {}, .dims = options_.compile.dims, .given = inputs, .evaluator = nullptr};
+  onnx::ImportOptions options{.shapes = {},
+                              .dims = options_.compile.dims,
+                              .given = inputs,
+                              .evaluator = nullptr,
+                              .tolerance = options_.compile.tolerance};
   for (const auto& [name, shape] : options_.compile.shapes)
     if (!inputs.contains(name)) options.shapes[name] = shape;
   for (const auto& [name, value] : options_.compile.given) options.given.try_emplace(name, value);

@@ -43,9 +43,12 @@ Outputs GraphRunner::runOnHost(const onnx::Node& node, const std::vector<ModelVa
     const size_t first = 0;
     const onnx::KnownValues known = byName(node, numbers);
     ReferenceEvaluator evaluator;
-    return onnx::evaluateNode(
-        context_.model,
-        {.graph = graph, .opsets = opsets_, .nodes = std::span(&first, 1), .known = known, .evaluator = &evaluator});
+    return onnx::evaluateNode(context_.model, {.graph = graph,
+                                               .opsets = opsets_,
+                                               .nodes = std::span(&first, 1),
+                                               .known = known,
+                                               .evaluator = &evaluator,
+                                               .tolerance = context_.compile.tolerance});
   };
   return strings::run({.node = node, .operands = operands, .onNumbers = onNumbers});
 }

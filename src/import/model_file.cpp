@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "import/caffe2/convert.h"
+#include "import/onnx/departures.h"
 
 namespace aglow {
 
@@ -20,19 +21,30 @@ Result<onnx::Model> parseNets(const SharedBytes& file, const SharedBytes* init) 
   return caffe2::toModel(std::move(predict), std::move(weights));
 }
 
+// An ONNX model that says what it means, mended where it departs from the standard.
+Result<onnx::Model> parseOnnx(const SharedBytes& file, const std::string& folder) {
+  AGLOW_TRY(onnx::Model model, onnx::parseModel(file, folder));
+  // Before IR version 3 there was one opset.
+  if (model.opsets.empty() && (model.irVersion == 1 || model.irVersion == 2)) model.opsets[""] = 1;
+  if (model.opsets.empty())
+    return Error{.code = Code::BadGraph, .message = "the model does not say which opset it is written for"};
+  onnx::mend(model);
+  return model;
+}
+
 }  // namespace
 
 Result<onnx::Model> parseModelFile(const SharedBytes& file, const std::string& folder, const SharedBytes* init) {
   AGLOW_TRY(const bool isNet, caffe2::looksLikeNet(file));
   if (isNet) return parseNets(file, init);
   if (init != nullptr) {
-    AGLOW_TRY(const onnx::Model model, onnx::parseModel(file, folder));
+    AGLOW_OK(parseOnnx(file, folder));
     return Error{.code = Code::Usage,
                  .message = "an init net belongs to a Caffe2 net, but this is an ONNX model",
                  .where = {},
                  .hint = "leave --init out"};
   }
-  return onnx::parseModel(file, folder);
+  return parseOnnx(file, folder);
 }
 
 Result<onnx::Model> readModelFile(const std::string& path, const std::string& initPath) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "import/caffe2/op_tables.h"
@@ -51,7 +52,7 @@ AttrValue attributeOf(const OpImport& c, const AttrDef& def) {
 
 // Before opset 7 the second operand of a binary operator stretched only when asked to, from an axis of the first on.
 Value legacyBroadcast(const OpImport& c, Value a, Value b) {
-  if (c.integer("broadcast", 0) == 0 || !c.hasAttr("axis")) return b;
+  if (!c.flag("broadcast") || !c.hasAttr("axis")) return b;
   const int64_t axis = c.axis(c.integer("axis"), a.rank());
   std::vector<int64_t> shape = b.shape().dims();
   if (axis + b.rank() > a.rank())
@@ -111,6 +112,17 @@ const OpRow* findRow(std::string_view domain, std::string_view name, int64_t ver
   for (auto it = first; it != last; ++it)
     if (it->second->domain == domain && version >= it->second->since && version <= it->second->until) return it->second;
   return domain.empty() && recordOf(name) != nullptr ? &kByRecord : nullptr;
+}
+
+std::optional<int64_t> undeclaredVersion(std::string_view domain) {
+  static const auto known = [] {
+    std::set<std::string_view> domains = {kOwnDomain};
+    for (const auto& [name, row] : rowsByName()) domains.insert(row->domain);
+    domains.erase("");        // its operators mean other things in other versions
+    domains.erase("caffe2");  // no model of ONNX has it
+    return domains;
+  }();
+  return known.contains(domain) ? std::optional<int64_t>(1) : std::nullopt;
 }
 
 std::string alternativeTo(std::string_view domain, std::string_view name) {

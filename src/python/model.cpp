@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "compile/text_files.h"
 #include "graph/text.h"
@@ -104,7 +105,17 @@ Diagnostics Model::placed(const Diagnostics& faults) const {
   return path_.empty() ? faults : Diagnostics(faults).at(path_);
 }
 
+std::vector<std::string> Model::takeWarnings() {
+  const std::lock_guard lock(hearing_);
+  return std::exchange(warnings_, {});
+}
+
 Diagnosed<Unit> Model::open(SessionOptions options) {
+  options.compile.tolerance.warn = onnx::onceEach([this](const onnx::Departure& departure) {
+    if (departure.silent) return;
+    const std::lock_guard lock(hearing_);
+    warnings_.push_back(departure.text(path_));
+  });
   options_ = options.compile;
   if (!model_) return openText(options);
   auto session = Session::open(*model_, std::move(options));

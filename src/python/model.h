@@ -52,6 +52,8 @@ public:
   Diagnosed<ModelValue> state(const std::string& name);
   Diagnosed<Unit> setState(const std::string& name, const ModelValue& value);
   void resetState();
+  // What was accepted of the model though it departs from the standard, since the last call.
+  std::vector<std::string> takeWarnings();
   // How it was opened.
   const CompileOptions& options() const { return options_; }
   // The text of what is there after a phase or pass: the graph, or the program.
@@ -67,6 +69,8 @@ private:
   Result<size_t> stateIndex(const std::string& name) const;
   Diagnostics placed(const Diagnostics& faults) const;
 
+  std::mutex hearing_;
+  std::vector<std::string> warnings_;
   std::string path_;
   std::optional<onnx::Model> model_;  // none for a text form
   std::vector<FunctionSpec> functions_;

@@ -93,7 +93,7 @@ Inputs copiesOf(Inputs values) {
 
 nb::list openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
                    const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad,
-                   const nb::dict& values, int optLevel, const std::vector<std::string>& disable) {
+                   const nb::dict& values, int optLevel, const std::vector<std::string>& disable, bool strict) {
   SessionOptions options;
   options.compile.backend = backend;
   options.compile.shapes = shapes;
@@ -108,6 +108,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
   options.prepared = prepared;
   options.pad = pad;
   std::vector<std::string> notes;
+  options.compile.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     notes = startThreads(options.backend);
@@ -202,7 +203,13 @@ NB_MODULE(_core, m) {
       .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })
       .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
            nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
-           nb::arg("opt_level"), nb::arg("disable"))
+           nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"))
+      .def("take_warnings",
+           [](Model& model) {
+             nb::list texts;
+             for (const std::string& warning : model.takeWarnings()) texts.append(text(warning));
+             return texts;
+           })
       .def("run", &run, nb::arg("function"), nb::arg("inputs"))
       .def("state", &stateOf, nb::arg("name"))
       .def("set_state", &setState, nb::arg("name"), nb::arg("value"))

@@ -5,10 +5,11 @@
 #include <span>
 
 #include "compile/compile.h"
+#include "import/model_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace aglow;
-  const auto model = onnx::parseModel(std::as_bytes(std::span(data, size)), nullptr);
+  const auto model = parseModelFile({.bytes = std::as_bytes(std::span(data, size)), .owner = nullptr});
   if (!model.ok()) return 0;
   CompileOptions options;
   options.backend = kReferenceBackend;

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from bad_models import model, node, zeros
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 X = {"x": zeros(2, 3)}
 
@@ -37,9 +37,9 @@ def test_node_defines_an_input(refusal):
 
 
 def test_initializer_defined_twice(refusal):
-    good = model([node("Add", ["x", "twice"])], X, {"twice": zeros(3)})
-    good.graph.initializer.append(good.graph.initializer[0])
-    refusal.refuse(good, {2}, "twice", inputs=X)
+    bad = model([node("Add", ["x", "twice"])], X, {"twice": zeros(3)})
+    bad.graph.initializer.append(numpy_helper.from_array(zeros(3) + 1, "twice"))
+    refusal.refuse(bad, {2}, "twice", inputs=X)
 
 
 def test_unknown_operators_are_all_named(refusal):

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "aglow/aglow.hpp"
 #include "onnx_writer.h"
 #include "support/machine.h"
 
@@ -430,6 +431,68 @@ TEST(CApi, TakesTheDefaultBackend) {
   EXPECT_STREQ(aglow_info(model)->target, "host");
   aglow_free(model);
   aglow_options_free(options);
+}
+
+// A constant that is there twice, and an input that is declared as a scalar.
+std::string departing() {
+  using namespace aglow::onnx_writer;  // NOLINT: the model is written in its words
+  const Node two = Node("Constant", {}, {"two"}).attribute("value_float", 2.0F);
+  return Model()
+      .graph(Graph()
+                 .input("x", kFloat, {})
+                 .node(two)
+                 .node(two)
+                 .node(Node("Mul", {"x", "two"}, {"y"}))
+                 .output("y", Type::unranked(kFloat)))
+      .bytes();
+}
+
+TEST(CApi, HearsOfDeparturesOrRefusesThem) {
+  const std::string file = departing();
+  std::vector<std::string> heard;
+  aglow_options* options = aglow_options_new();
+  const aglow_warning hear = [](const char* text, void* context) {
+    static_cast<std::vector<std::string>*>(context)->emplace_back(text);
+  };
+  ASSERT_EQ(aglow_options_set_warning(options, hear, &heard), AGLOW_OK);
+  aglow_session* session = nullptr;
+  ASSERT_EQ(aglow_session_open_memory(file.data(), file.size(), options, &session), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(heard, ElementsAre(HasSubstr("warning[E204] value 'two' is defined twice")));
+  const float x[2] = {1, 2};
+  const int64_t dims[] = {2};
+  for (int run = 0; run < 2; ++run) {
+    const aglow_tensor input{"x", AGLOW_FLOAT32, 1, dims, x};
+    aglow_results* results = nullptr;
+    ASSERT_EQ(aglow_session_run(session, &input, 1, &results), AGLOW_OK) << aglow_error_text();
+    EXPECT_EQ(static_cast<const float*>(aglow_results_get(results, 0)->data)[1], 4.0F);
+    aglow_results_free(results);
+  }
+  EXPECT_THAT(heard, ElementsAre(HasSubstr("'two'"), HasSubstr("warning[E102] input 'x' has shape [2]")));
+  aglow_session_close(session);
+  heard.clear();
+  aglow_model* model = nullptr;
+  ASSERT_EQ(aglow_load_memory(file.data(), file.size(), options, &model), AGLOW_OK) << aglow_error_text();
+  EXPECT_THAT(heard, ElementsAre(HasSubstr("'two'")));
+  aglow_free(model);
+  heard.clear();
+  ASSERT_EQ(aglow_options_set_strict(options, 1), AGLOW_OK);
+  EXPECT_EQ(aglow_load_memory(file.data(), file.size(), options, &model), AGLOW_BAD_MODEL);
+  EXPECT_EQ(aglow_session_open_memory(file.data(), file.size(), options, &session), AGLOW_BAD_MODEL);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("error[E204] value 'two' is defined twice"));
+  EXPECT_TRUE(heard.empty());
+  aglow_options_free(options);
+}
+
+TEST(CppApi, HearsOfDeparturesAsLongAsTheSessionLives) {
+  const std::string file = departing();
+  std::vector<std::string> heard;
+  const auto hear = [&heard](const std::string& text) { heard.push_back(text); };
+  const aglow::Session session(file.data(), file.size(), std::move(aglow::Options().onWarning(hear)));
+  const float x[2] = {1, 2};
+  const std::vector<int64_t> dims = {2};
+  session.run({{"x", AGLOW_FLOAT32, 1, dims.data(), x}});
+  EXPECT_THAT(heard, ElementsAre(HasSubstr("'two'"), HasSubstr("'x'")));
+  EXPECT_THROW(aglow::Session(file.data(), file.size(), std::move(aglow::Options().strict())), aglow::Error);
 }
 
 }  // namespace

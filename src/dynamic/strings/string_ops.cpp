@@ -155,7 +155,10 @@ Values normalize(const Call& call) {
   const std::string action = call.word("case_change_action", "NONE"), locale = call.word("locale", "en_US");
   if (action != "NONE" && action != "LOWER" && action != "UPPER")
     fail(Code::BadNode, fmt::format("expected 'case_change_action' NONE, LOWER or UPPER, got {}", quoted(action)));
-  const bool exact = call.integer("is_case_sensitive", 0) != 0;
+  const int64_t sensitive = call.integer("is_case_sensitive", 0);
+  if (sensitive != 0 && sensitive != 1)
+    fail(Code::BadNode, fmt::format("expected 'is_case_sensitive' to be 0 or 1, got {}", sensitive));
+  const bool exact = sensitive == 1;
   const auto key = [&](const std::string& text) { return exact ? text : inCase(text, LetterCase::Lower, locale); };
   std::unordered_set<std::string> stopwords;
   if (const onnx::Attribute* list = call.attr("stopwords"))

@@ -115,6 +115,8 @@ std::optional<Error> operatorFault(const Node& node, const Opsets& opsets, const
   const int64_t version = opset == opsets.end() ? 0 : opset->second;
   const OpRow* row = findRow(node.domain, node.opType, version);
   if (row != nullptr && row->handler != nullptr && version != 0) return std::nullopt;
+  if (version == 0 && node.domain.empty())
+    return Error{.code = Code::BadGraph, .message = "the model does not say which opset it is written for"};
   if (version == 0)
     return Error{.code = Code::UnsupportedOp,
                  .message = "its domain is not imported by the model",

@@ -26,9 +26,10 @@ constexpr int64_t kFoldBytes = 64 * 1024;               // results up to this si
 
 }  // namespace
 
-GraphImport::GraphImport(const Model& model, Evaluator& evaluator)
+GraphImport::GraphImport(const Model& model, Evaluator& evaluator, const Tolerance& tolerance)
     : model_(model),
       evaluator_(evaluator),
+      tolerance_(tolerance),
       result_{.module = std::make_unique<Module>(), .interface = {.function = "main"}},
       function_(result_.module->addFunction(result_.interface.function)),
       builder_(*function_) {}
@@ -55,6 +56,8 @@ Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, 
   Scope scope;
   scope.opsets = &model_.opsets;
   const Entered entered(*this, scope);
+  const Diagnostics departures = tolerance_.judge(model_);
+  for (const Error& fault : departures.errors()) report(fault);
   importInitializers(model_.graph, scope);
   importInputs(model_.graph, options, frozen, scope);
   importNodes(model_.graph.nodes, scope);
@@ -65,7 +68,13 @@ Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, 
   return diagnostics_;
 }
 
-void GraphImport::report(Error error) {
+void GraphImport::depart(const Node& node, Departure departure) const {
+  if (tolerance_.strict) throw BuildFailure(std::move(departure.fault));
+  departure.fault = placed(std::move(departure.fault).at(placeOf(node)));
+  tolerance_.judge(departure);
+}
+
+Error GraphImport::placed(Error error) const {
   // A function's own faults are the same wherever it is called from.
   const bool own = error.code == Code::UnsupportedOp || error.code == Code::BadGraph;
   for (auto it = scopes_.rbegin(); it != scopes_.rend(); ++it) {
@@ -76,7 +85,7 @@ void GraphImport::report(Error error) {
     }
     if (!scope.place.empty()) error = std::move(error).at(scope.place);
   }
-  diagnostics_.add(std::move(error));
+  return error;
 }
 
 void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std::set<std::string>* wanted) {

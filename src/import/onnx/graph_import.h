@@ -19,7 +19,7 @@ namespace aglow::onnx {
 
 class GraphImport {
 public:
-  GraphImport(const Model& model, Evaluator& evaluator);
+  GraphImport(const Model& model, Evaluator& evaluator, const Tolerance& tolerance);
 
   // The whole model. Inputs in `frozen` become constants with their given values. Throws NeedsValue when a shape
   // depends on given inputs that are not frozen yet.
@@ -34,6 +34,8 @@ public:
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
   bool mayCut() const { return mayCut_; }
   int64_t channelBlock();
+  // A node that departs from the standard: fails where that is not accepted.
+  void depart(const Node& node, Departure departure) const;
 
 private:
   // Names of a graph and of those around it, the opsets in force, and a function's attributes as its caller gave them.
@@ -75,10 +77,12 @@ private:
   void foldSince(aglow::Node* last, std::vector<Imported>& results);
   Port portOf(const std::string& name, const Imported& value);
 
-  void report(Error error);  // at the place of the innermost scope
+  Error placed(Error error) const;  // with the place of the innermost scope
+  void report(Error error) { diagnostics_.add(placed(std::move(error))); }
 
   const Model& model_;
   Evaluator& evaluator_;
+  const Tolerance& tolerance_;
   bool mayCut_ = false;
   // Whether a shape may depend on the value of an input: its value is at hand, for the next try.
   std::function<bool(const std::string&)> isAtHand_ = [](const std::string&) { return false; };

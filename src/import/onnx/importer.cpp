@@ -10,7 +10,7 @@ Diagnosed<ImportedModel> importModel(const Model& model, const ImportOptions& op
   std::set<std::string> frozen;
   while (true) {
     try {
-      return GraphImport(model, *options.evaluator).importWhole(options, frozen);
+      return GraphImport(model, *options.evaluator, options.tolerance).importWhole(options, frozen);
     } catch (const BuildFailure& failure) {
       return failure.error();  // a limit: nothing else of the model matters
     } catch (const NeedsValue& needs) {

@@ -10,6 +10,7 @@
 #include "graph/interface.h"
 #include "graph/model_value.h"
 #include "graph/module.h"
+#include "import/onnx/departures.h"
 #include "import/onnx/proto.h"
 #include "support/diagnostics.h"
 
@@ -26,6 +27,7 @@ struct ImportOptions {
   // What is known of inputs: shapes are taken from here, and values where a shape depends on them.
   std::map<std::string, ModelValue> given;
   Evaluator* evaluator = nullptr;
+  Tolerance tolerance = {};
 };
 
 struct ImportedModel {

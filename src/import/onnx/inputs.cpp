@@ -119,12 +119,10 @@ private:
       report(needsRuntime().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
       return std::nullopt;
     }
-    const std::optional<ElemKind> kind = elemKindByOnnx(type.elemType);
-    if (!kind)
-      report({.code = Code::UnsupportedFeature,
-              .message = fmt::format("input '{}' has element type {}, which is not supported", info.name,
-                                     describeElem(type.elemType))});
-    return kind;
+    Result<ElemKind> kind = elemKindOf(type.elemType, Code::BadGraph);
+    if (kind.ok()) return *kind;
+    report(std::move(kind).error().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
+    return std::nullopt;
   }
 
   static const TypeProto& tensorType(const ValueInfo& info) {
@@ -172,7 +170,17 @@ private:
               .message =
                   fmt::format("input '{}' has shape {}; expected {}", info.name, shape->text(), describe(declared))});
     };
-    if (!declared.open && declared.hasShape && declared.dims.size() != dims.size()) return mismatch();
+    const bool scalar = declared.hasShape && declared.dims.empty();
+    if (!declared.open && scalar && !dims.empty()) {
+      // Exporters write no dimensions where they know none.
+      const Departure departure{.fault = {.code = Code::BadBinding,
+                                          .message = fmt::format("input '{}' has shape {}; expected {}, a scalar",
+                                                                 info.name, shape->text(), describe(declared))},
+                                .meaning = "its rank is taken as open"};
+      if (auto fault = options_.tolerance.judge(departure)) return report(*std::move(fault));
+    } else if (!declared.open && declared.hasShape && declared.dims.size() != dims.size()) {
+      return mismatch();
+    }
     for (size_t i = 0; !declared.open && i < declared.dims.size(); ++i) {
       const Dim& dim = declared.dims[i];
       if (dim.kind == Dim::Kind::Value && dim.value != dims[i]) return mismatch();

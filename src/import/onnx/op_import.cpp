@@ -6,6 +6,7 @@
 
 #include "import/onnx/graph_import.h"
 #include "import/onnx/host_values.h"
+#include "import/onnx/tensor_data.h"
 #include "support/check.h"
 
 namespace aglow::onnx {
@@ -97,6 +98,12 @@ int64_t OpImport::integer(std::string_view name, std::optional<int64_t> otherwis
   return *otherwise;
 }
 
+bool OpImport::flag(std::string_view name, bool otherwise) const {
+  const int64_t value = integer(name, otherwise ? 1 : 0);
+  if (value != 0 && value != 1) fail(Code::BadNode, fmt::format("expected '{}' to be 0 or 1, got {}", name, value));
+  return value == 1;
+}
+
 double OpImport::real(std::string_view name, std::optional<double> otherwise) const {
   if (const Attribute* a = typed(*this, name, AttributeType::Float)) return static_cast<double>(a->f);
   if (!otherwise) missing(name);
@@ -128,11 +135,8 @@ ElemKind OpImport::elem(std::string_view name, std::optional<ElemKind> otherwise
   const Attribute* a = typed(*this, name, AttributeType::Int);
   if (a == nullptr && !otherwise) missing(name);
   if (a == nullptr) return *otherwise;
-  const std::optional<ElemKind> kind = elemKindByOnnx(static_cast<int>(std::clamp<int64_t>(a->i, -1, 1000)));
-  if (!kind)
-    fail(Code::UnsupportedFeature,
-         fmt::format("attribute '{}' names element type {}, which is not supported", name,
-                     describeElem(static_cast<int32_t>(std::clamp<int64_t>(a->i, -1, 1000)))));
+  Result<ElemKind> kind = elemKindOf(a->i, Code::BadNode);
+  if (!kind.ok()) throw BuildFailure(std::move(kind).error().at(fmt::format("attribute '{}'", name)));
   return *kind;
 }
 
@@ -176,6 +180,9 @@ std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vecto
 }
 
 int64_t OpImport::channelBlock() const { return graph_.channelBlock(); }
+void OpImport::depart(std::string message, std::string meaning) const {
+  graph_.depart(node, {.fault = {.code = Code::BadNode, .message = std::move(message)}, .meaning = std::move(meaning)});
+}
 
 void OpImport::leaveToRuntime() const {
   if (graph_.mayCut()) throw NeedsValue{};

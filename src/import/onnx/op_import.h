@@ -73,6 +73,7 @@ public:
   const Attribute* attr(std::string_view name) const;
   bool hasAttr(std::string_view name) const { return attr(name) != nullptr; }
   int64_t integer(std::string_view name, std::optional<int64_t> otherwise = std::nullopt) const;
+  bool flag(std::string_view name, bool otherwise = false) const;  // 0 or 1; BadNode when it is another number
   double real(std::string_view name, std::optional<double> otherwise = std::nullopt) const;
   std::string word(std::string_view name, std::optional<std::string> otherwise = std::nullopt) const;
   std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
@@ -103,6 +104,8 @@ public:
   size_t functionSize() const { return b.function().size(); }
   // Of models with channels in blocks (nchwc.h).
   int64_t channelBlock() const;
+  // The node departs from the standard, and is taken as `meaning` says; fails where that is not accepted.
+  void depart(std::string message, std::string meaning) const;
   // Where a model may be cut, leaves the node to be run alone.
   void leaveToRuntime() const;
 
@@ -142,6 +145,8 @@ Handler importOwnOperator;
 
 // The row for an operator, or null. Operators that a record names (OpDef::onnx) are imported by their record.
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version);
+// The version of a domain that a model uses without importing it; nothing when the domain is not known.
+std::optional<int64_t> undeclaredVersion(std::string_view domain);
 // What to do about an operator without a row: another version or domain that has it, or a name that is meant.
 std::string alternativeTo(std::string_view domain, std::string_view name);
 // All operators that can be imported, "domain::name" for others than the standard domain, in alphabetical order.

@@ -83,7 +83,7 @@ void attention(OpImport& c) {
   }
   const int64_t keys = k.dim(2);
   attrs.left = windowSize(c, "left_window_size");
-  attrs.right = c.integer("is_causal", 0) != 0 ? 0 : windowSize(c, "right_window_size");
+  attrs.right = c.flag("is_causal") ? 0 : windowSize(c, "right_window_size");
   Value mask = c.has(3) ? readMask(c, q, keys) : Value{};
   if (c.has(6)) {
     mask = bothMasks(b, mask, tokenMask(c, q, keys, attrs.left, attrs.right));
@@ -140,7 +140,7 @@ void rotaryEmbedding(OpImport& c) {
   const int64_t half = rotated / 2;
   const Value cosine = rotationFactors(c, 1, x, half), sine = rotationFactors(c, 2, x, half);
 
-  Value y = rotatedPairs(b, sliced(b, x, 3, 0, rotated), cosine, sine, c.integer("interleaved", 0) != 0);
+  Value y = rotatedPairs(b, sliced(b, x, 3, 0, rotated), cosine, sine, c.flag("interleaved"));
   if (rotated < x.dim(3)) y = b.concat({y, sliced(b, x, 3, rotated, x.dim(3) - rotated)}, {.axis = 3});
   c.out(input.rank() == 4 ? b.transposed(y, {0, 2, 1, 3}) : b.reshaped(y, input.shape().dims()));
 }

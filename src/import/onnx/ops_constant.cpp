@@ -77,7 +77,7 @@ void castTo(OpImport& c, ElemKind to) {
   const std::string rounding = c.word("round_mode", "up");
   if (rounding != "up" && rounding != "down" && rounding != "nearest")
     fail(Code::BadNode, fmt::format("expected 'round_mode' up, down or nearest, got '{}'", rounding));
-  const bool saturate = c.integer("saturate", 1) != 0;
+  const bool saturate = c.flag("saturate", true);
   const Value x = c.in(0);
   c.out(x.kind() == to ? x : c.b.cast(x, {.to = to, .saturate = saturate, .rounding = rounding}));
 }

@@ -64,7 +64,7 @@ aglow::Node* attended(OpImport& c, const Heads& h, Value mask, Value addend, int
   AttentionAttrs attrs;
   attrs.scale = c.real("scale", 0);
   if (attrs.scale == 0) attrs.scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(h.q.dim(3), 1)));
-  attrs.right = c.integer("unidirectional", 0) != 0 ? 0 : -1;
+  attrs.right = c.flag("unidirectional") ? 0 : -1;
   attrs.offset = past;
   attrs.precision = h.q.kind();
   attrs.weights = "masked";
@@ -73,7 +73,7 @@ aglow::Node* attended(OpImport& c, const Heads& h, Value mask, Value addend, int
 
 void refuseSharedBuffers(OpImport& c, std::initializer_list<int> operands) {
   constexpr std::string_view kHint = "export the model with a past of the length that it has, without buffer sharing";
-  if (c.integer("past_present_share_buffer", 0) != 0)
+  if (c.flag("past_present_share_buffer"))
     fail(Code::UnsupportedFeature, "a past and a present that share a buffer are not supported", std::string(kHint));
   for (const int operand : operands)
     if (c.has(operand))
@@ -86,7 +86,7 @@ void refuseSharedBuffers(OpImport& c, std::initializer_list<int> operands) {
 // [batch, length, q + k + v] as heads, and a past of keys and values [2, batch, heads, length, width] before them.
 void selfAttention(OpImport& c, Value projected, Value mask, Value pastState, Value addend) {
   Builder& b = c.b;
-  if (c.integer("do_rotary", 0) != 0)
+  if (c.flag("do_rotary"))
     fail(Code::UnsupportedFeature, "rotary embeddings inside of Attention are not supported",
          "export the model with RotaryEmbedding nodes of their own");
   const int64_t heads = c.integer("num_heads"), width = projected.dim(2);

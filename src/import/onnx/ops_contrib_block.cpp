@@ -78,7 +78,7 @@ void matMulNBits(OpImport& c) {
   Builder& b = c.b;
   const int64_t bits = bitsOf(c);
   const BlockShape s = blockShape(c);
-  if (c.integer("weight_prepacked", 0) != 0)
+  if (c.flag("weight_prepacked"))
     fail(Code::UnsupportedFeature, "weights in a layout of one processor are not supported",
          "export the model without prepacked weights");
   const Value x = c.in(0), packed = c.in(1);
@@ -144,7 +144,7 @@ void matMulBnb4(OpImport& c) {
   const Value even = paddedOrCropped(b, levels, {0}, {blocks * s.block - count}, b.scalarLike(levels, 0));
   const Value real = b.mul(b.reshaped(even, {blocks, s.block}), b.casted(b.reshaped(scale, {blocks, 1}), kind));
   const Value flat = sliced(b, b.reshaped(real, {blocks * s.block}), 0, 0, count);
-  const bool turned = c.integer("transB", 1) != 0;
+  const bool turned = c.flag("transB", true);
   const Value weights =
       turned ? b.transposed(b.reshaped(flat, {s.rows, s.columns}), {1, 0}) : b.reshaped(flat, {s.columns, s.rows});
   c.out(matrixProduct(b, x, b.casted(weights, x.kind())));

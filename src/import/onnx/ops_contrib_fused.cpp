@@ -16,7 +16,7 @@ namespace {
 // last two change places.
 Value turned(OpImport& c, Value x, std::string_view flag, std::string_view batchFlag) {
   const int rank = x.rank();
-  const bool matrix = c.integer(flag, 0) != 0, batch = c.integer(batchFlag, 0) != 0;
+  const bool matrix = c.flag(flag), batch = c.flag(batchFlag);
   if (rank < 2 || (!matrix && !batch)) return x;
   std::vector<int64_t> perm = range(0, rank);
   if (batch) std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);

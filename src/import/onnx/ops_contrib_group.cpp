@@ -62,8 +62,8 @@ Value rotated(OpImport& c, Value x, Value positions) {
   const auto factors = [&](Value table) {
     return b.reshaped(b.gather(table, positions), {positions.dim(0), 1, positions.dim(1), half});
   };
-  const Value turned = rotatedPairs(b, sliced(b, x, 3, 0, 2 * half), factors(cosines), factors(sines),
-                                    c.integer("rotary_interleaved", 0) != 0);
+  const Value turned =
+      rotatedPairs(b, sliced(b, x, 3, 0, 2 * half), factors(cosines), factors(sines), c.flag("rotary_interleaved"));
   return 2 * half == width ? turned : b.concat({turned, sliced(b, x, 3, 2 * half, width - 2 * half)}, {.axis = 3});
 }
 
@@ -108,7 +108,7 @@ Value visibility(OpImport& c, const Begin& begin, const Lengths& n, int64_t left
 void refuseQuantizedCaches(OpImport& c) {
   if (c.word("k_quant_type", "NONE") != "NONE" || c.word("v_quant_type", "NONE") != "NONE" || c.has(12) || c.has(13))
     fail(Code::UnsupportedFeature, "quantized caches of keys and values are not supported");
-  if (c.integer("sliding_window_cache", 0) != 0)
+  if (c.flag("sliding_window_cache"))
     fail(Code::UnsupportedFeature, "caches that hold a window of the tokens are not supported",
          "export the model with caches that hold all tokens");
 }
@@ -143,7 +143,7 @@ void groupQueryAttention(OpImport& c) {
     q = b.rmsNorm(q, c.in(14), {.axis = 3, .epsilon = epsilon});
     k = b.rmsNorm(k, c.in(15), {.axis = 3, .epsilon = epsilon});
   }
-  if (c.integer("do_rotary", 0) != 0) {
+  if (c.flag("do_rotary")) {
     const Value positions = c.has(9) ? b.reshaped(c.in(9), {n.batch, n.queries}) : begin.positions(b, n.queries);
     q = rotated(c, q, positions);
     k = rotated(c, k, positions);
@@ -151,7 +151,7 @@ void groupQueryAttention(OpImport& c) {
   const Value keys = present(c, 3, k, begin, n), values = present(c, 4, v, begin, n);
   const Value seenKeys = sliced(b, keys, 2, 0, n.total), seenValues = sliced(b, values, 2, 0, n.total);
 
-  const bool causal = c.integer("causal", 1) != 0;
+  const bool causal = c.flag("causal", true);
   const int64_t window = c.integer("local_window_size", -1);
   AttentionAttrs attrs;
   attrs.scale = c.real("scale", 0);
@@ -163,7 +163,10 @@ void groupQueryAttention(OpImport& c) {
   attrs.weights = shown == 2 ? "softmax" : "masked";
   const int64_t left = window > 0 ? window - 1 : -1;
 
-  const bool smooth = c.has(11) || c.integer("smooth_softmax", -1) == 1;
+  const int64_t smoothing = c.integer("smooth_softmax", -1);
+  if (smoothing < -1 || smoothing > 1)
+    fail(Code::BadNode, fmt::format("expected 'smooth_softmax' from -1 to 1, got {}", smoothing));
+  const bool smooth = c.has(11) || smoothing == 1;
   Value mask = c.optional(10);
   if (!begin.places && !smooth) {
     attrs.left = left;
@@ -256,10 +259,10 @@ void relativePositionBias(OpImport& c) {
     fail(Code::BadNode, fmt::format("expected [buckets, heads], lengths up to {} and a distance over half of the "
                                     "buckets, got {}, {}, {} and {}",
                                     kMost, table.type().text(), queries, keys, longest));
+  const bool bothWays = c.flag("is_bidirectional");
   std::vector<int64_t> buckets;
   for (int64_t i = 0; i < queries; ++i)
-    for (int64_t j = 0; j < keys; ++j)
-      buckets.push_back(bucketOf(j - i, table.dim(0), longest, c.integer("is_bidirectional", 0) != 0));
+    for (int64_t j = 0; j < keys; ++j) buckets.push_back(bucketOf(j - i, table.dim(0), longest, bothWays));
   const Value places = b.constant(Tensor::of(Type(ElemKind::Int64, Shape{queries, keys}), buckets));
   c.out(unsqueezed(b, b.transposed(b.gather(table, places), {2, 0, 1}), 0));
 }

@@ -69,7 +69,7 @@ void unfoldTensor(OpImport& c) {
 
 void isAllFinite(OpImport& c) {
   Builder& b = c.b;
-  const bool nanOnly = c.integer("isnan_only", 0) != 0, infOnly = c.integer("isinf_only", 0) != 0;
+  const bool nanOnly = c.flag("isnan_only"), infOnly = c.flag("isinf_only");
   Value result;
   for (const Value x : c.all()) {
     const Value bad = nanOnly ? b.isNan(x) : infOnly ? b.isInf(x) : b.logicalOr(b.isNan(x), b.isInf(x));
@@ -98,7 +98,7 @@ void complexMul(OpImport& c) { complexProduct(c, false); }
 void complexMulConj(OpImport& c) { complexProduct(c, true); }
 
 void rfft(OpImport& c) {
-  if (c.integer("signal_ndim", 1) != 1 || c.integer("onesided", 1) != 1 || c.integer("normalized", 0) != 0)
+  if (c.integer("signal_ndim", 1) != 1 || c.integer("onesided", 1) != 1 || c.flag("normalized"))
     fail(Code::UnsupportedFeature, "transforms over several axes, of both sides, or normalized, are not supported");
   Node node = standardNode(c, "DFT");
   node.attributes = {intAttribute("onesided", 1)};
@@ -179,7 +179,7 @@ void murmurHash3(OpImport& c) {
   const auto folded = [&](Value v, uint32_t by) { return b.bitXor(v, b.shiftRight(v, u32(by))); };
   hash = b.mul(folded(hash, 16), u32(0x85ebca6bU));
   hash = folded(b.mul(folded(hash, 13), u32(0xc2b2ae35U)), 16);
-  c.out(c.integer("positive", 1) != 0 ? hash : b.bitcast(hash, {.to = ElemKind::Int32}));
+  c.out(c.flag("positive", true) ? hash : b.bitcast(hash, {.to = ElemKind::Int32}));
 }
 
 // Where the last words of a row came before, the word that came behind them then is banned.

@@ -24,7 +24,7 @@ Value routing(OpImport& c, Value router) {
   const Value likely = b.softmax(widened(b, router), {.axis = 1});
   aglow::Node* top = b.topK(likely, {.k = k, .axis = 1});
   Value share = top->result(0);
-  if (c.integer("normalize_routing_weights", 0) != 0) share = b.div(share, b.reduced(share, "sum", {1}));
+  if (c.flag("normalize_routing_weights")) share = b.div(share, b.reduced(share, "sum", {1}));
   const Value zeros = b.splat({.elem = share.kind(), .shape = router.shape().dims()});
   return b.scatterElements(zeros, top->result(1), share, {.axis = 1});
 }
@@ -56,6 +56,8 @@ Value expertActivation(OpImport& c, Value x, Value hidden) {
   Builder& b = c.b;
   const std::string name = c.word("activation_type", "relu");
   const int64_t fusion = c.integer("swiglu_fusion", 0);
+  if (fusion < 0 || fusion > 2)
+    fail(Code::BadNode, fmt::format("expected 'swiglu_fusion' from 0 to 2, got {}", fusion));
   if (name == "swiglu" && fusion != 0) {
     if (fusion == 2) {
       const std::vector<Value> halves = splitLast(b, hidden, 2);
@@ -88,8 +90,7 @@ Value expertActivation(OpImport& c, Value x, Value hidden) {
 // All experts see all tokens; what was not chosen for a token counts nothing.
 void mixtureOfExperts(OpImport& c) {
   Builder& b = c.b;
-  if (c.integer("use_sparse_mixer", 0) != 0)
-    fail(Code::UnsupportedFeature, "routing by a sparse mixer is not supported");
+  if (c.flag("use_sparse_mixer")) fail(Code::UnsupportedFeature, "routing by a sparse mixer is not supported");
   const Value x = c.in(0), router = c.in(1);
   if (x.rank() < 2 || router.rank() != 2 || x.dim(x.rank() - 1) < 1 ||
       x.type().elements() != router.dim(0) * x.dim(x.rank() - 1))
@@ -147,10 +148,11 @@ void multimodalRotaryEmbedding(OpImport& c) {
       sections[0] + sections[1] + sections[2] != half)
     fail(Code::BadNode, fmt::format("expected sections that add up to {}, got {}", half, listText(sections)));
   // Which of the three positions an angle comes from.
+  const bool mixed = c.flag("mrope_layout");
   std::vector<int64_t> stream(static_cast<size_t>(half), 0);
   for (int64_t i = 0; i < half; ++i) {
     auto& from = stream[static_cast<size_t>(i)];
-    if (c.integer("mrope_layout", 0) == 0)
+    if (!mixed)
       from = i < sections[0] ? 0 : i < sections[0] + sections[1] ? 1 : 2;
     else if (i % 3 != 0 && i < 3 * sections[static_cast<size_t>(i % 3)])
       from = i % 3;
@@ -174,8 +176,7 @@ void multimodalRotaryEmbedding(OpImport& c) {
   if (2 * half > width || split.dim(2) != length)
     fail(Code::BadNode, fmt::format("expected heads of at least {} elements for {} tokens, got {}", 2 * half, length,
                                     split.type().text()));
-  Value y = rotatedPairs(b, sliced(b, split, 3, 0, 2 * half), factors(cosines), factors(sines),
-                         c.integer("interleaved", 0) != 0);
+  Value y = rotatedPairs(b, sliced(b, split, 3, 0, 2 * half), factors(cosines), factors(sines), c.flag("interleaved"));
   if (2 * half < width) y = b.concat({y, sliced(b, split, 3, 2 * half, width - 2 * half)}, {.axis = 3});
   c.out(x.rank() == 4 ? y : joinHeads(b, y));
 }

@@ -117,7 +117,7 @@ void groupNorm(OpImport& c, bool skips) {
   const Value x = c.in(0);
   if (x.rank() < 3)
     fail(Code::BadNode, fmt::format("expected an image with batch and channels, got {}", x.type().text()));
-  const bool last = c.integer("channels_last", 1) != 0;
+  const bool last = c.flag("channels_last", true);
   const int64_t channels = x.dim(last ? x.rank() - 1 : 1), groups = c.integer("groups");
   if (groups < 1 || channels % groups != 0)
     fail(Code::BadNode, fmt::format("expected 'groups' that divide {} channels, got {}", channels, groups));

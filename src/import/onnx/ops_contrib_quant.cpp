@@ -48,7 +48,7 @@ void qLinearSoftmax(OpImport& c) {
 }
 
 void qLinearPool(OpImport& c, std::string_view standard) {
-  const bool last = c.integer("channels_last", 0) != 0;
+  const bool last = c.flag("channels_last");
   const Value x = last ? channelsFirst(c.b, real(c, 0)) : real(c, 0);
   const Value y = standardValue(c, standard, 11, {x});
   c.out(whole(c, last ? channelsLast(c.b, y) : y, 3, c.in(0).kind()));
@@ -70,7 +70,7 @@ void qLinearConcat(OpImport& c) {
 }
 
 void qLinearConv(OpImport& c) {
-  const bool last = c.integer("channels_last", 0) != 0;
+  const bool last = c.flag("channels_last");
   std::vector<Imported> operands;
   for (int i = 0; i < c.inputs(); ++i) operands.push_back(c.operand(i));
   if (last) operands.front() = Imported::of(channelsFirst(c.b, c.in(0)));
@@ -119,7 +119,7 @@ void qGemm(OpImport& c) {
   const auto turned = [&](int operand, std::string_view flag) {
     const Value x = c.in(operand);
     if (x.rank() != 2) fail(Code::BadNode, fmt::format("expected a matrix, got {}", x.type().text()));
-    return c.integer(flag, 0) != 0 ? b.transposed(x, {1, 0}) : x;
+    return c.flag(flag) ? b.transposed(x, {1, 0}) : x;
   };
   Value sum = integerProduct(c, turned(0, "transA"), turned(3, "transB"), c.optional(2), c.optional(5));
   if (c.has(6)) sum = b.add(sum, c.in(6));

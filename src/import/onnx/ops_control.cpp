@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/departures.h"
 #include "import/onnx/host_values.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
@@ -81,6 +82,8 @@ void loop(OpImport& c) {
   if (scans < 0)
     fail(Code::BadNode,
          fmt::format("expected at least {} outputs of the loop's body, got {}", 1 + states, body.outputs.size()));
+  if (body.inputs.size() < 2)
+    fail(Code::BadNode, fmt::format("expected {} inputs of the loop's body, got {}", 2 + states, body.inputs.size()));
   const int64_t trips = c.has(0) ? c.constantInt(0) : INT64_MAX;
   const bool conditional = c.has(1);
   if (!conditional && !c.has(0)) fail(Code::BadNode, "a loop without trip count and condition never ends");
@@ -93,9 +96,13 @@ void loop(OpImport& c) {
   for (int64_t step = 0; step < trips && condition; ++step) {
     checkStep(c, step);
     leaveLongLoop(c, step, body);
-    std::vector<Imported> inputs{
-        Imported::of(c.b.constant(Tensor::of(Type(ElemKind::Int64, Shape{}), std::vector{step}))),
-        Imported::of(c.b.scalar(ElemKind::Bool, 1))};
+    std::vector<Imported> inputs;
+    const auto handed = [&](ElemKind kind, int64_t value) {
+      const Shape shape = loopInputShape(body.inputs[inputs.size()]);
+      inputs.push_back(Imported::of(c.b.constant(Tensor::of(Type(kind, shape), std::vector{value}))));
+    };
+    handed(ElemKind::Int64, step);
+    handed(ElemKind::Bool, 1);
     inputs.insert(inputs.end(), state.begin(), state.end());
     std::vector<Imported> results = c.inlineGraph(body, inputs);
     if (conditional) condition = decided(c, results.front(), "the condition that the loop's body computes");
@@ -144,6 +151,9 @@ Scan readScan(OpImport& c, int first) {
   scan.inputAxes = list("scan_input_axes", scan.inputs.size());
   scan.outputAxes = list("scan_output_axes", scan.outputs());
   scan.outputDirections = list("scan_output_directions", scan.outputs());
+  for (const std::vector<int64_t>* directions : {&scan.inputDirections, &scan.outputDirections})
+    if (std::any_of(directions->begin(), directions->end(), [](int64_t d) { return d != 0 && d != 1; }))
+      fail(Code::BadNode, fmt::format("expected directions of 0 or 1, got {}", listText(*directions)));
   return scan;
 }
 

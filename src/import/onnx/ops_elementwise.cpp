@@ -36,7 +36,7 @@ void mean(OpImport& c) {
 void greater(OpImport& c) { c.out(c.b.less(c.in(1), c.in(0))); }
 void greaterOrEqual(OpImport& c) { c.out(c.b.lessOrEqual(c.in(1), c.in(0))); }
 
-void mod(OpImport& c) { c.out(c.integer("fmod", 0) != 0 ? c.b.rem(c.in(0), c.in(1)) : c.b.mod(c.in(0), c.in(1))); }
+void mod(OpImport& c) { c.out(c.flag("fmod") ? c.b.rem(c.in(0), c.in(1)) : c.b.mod(c.in(0), c.in(1))); }
 
 ElemKind unsignedKind(ElemKind kind) {
   constexpr auto kStep = static_cast<int>(ElemKind::UInt8) - static_cast<int>(ElemKind::Int8);
@@ -113,8 +113,8 @@ void cumulated(OpImport& c, const std::string& kind) {
   const Value x = c.in(0);
   c.out(c.b.scan(x, {.kind = kind,
                      .axis = c.axis(c.constantInt(1), x.rank()),
-                     .exclusive = c.integer("exclusive", 0) != 0,
-                     .reverse = c.integer("reverse", 0) != 0}));
+                     .exclusive = c.flag("exclusive"),
+                     .reverse = c.flag("reverse")}));
 }
 void cumSum(OpImport& c) { cumulated(c, "sum"); }
 void cumProd(OpImport& c) { cumulated(c, "prod"); }

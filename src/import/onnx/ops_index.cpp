@@ -153,7 +153,7 @@ void unique(OpImport& c) {
   const auto length = static_cast<size_t>(count == 0 ? 0 : rows.type().elements() / count);
   const Groups groups = inDomain(domainOf(x.kind()), [&](auto zero) {
     using D = decltype(zero);
-    return grouped(Rows<D>{widened<D>(rows.ref()), length}, count, c.integer("sorted", 1) != 0);
+    return grouped(Rows<D>{widened<D>(rows.ref()), length}, count, c.flag("sorted", true));
   });
   c.out(0, c.b.gather(x, c.b.ints(groups.firsts), {.axis = axis}));
   const std::vector<int64_t>* further[] = {&groups.firsts, &groups.groupOf, &groups.counts};

@@ -15,7 +15,7 @@ namespace {
 
 // The second operand, with axes of extent 1 behind it so that it begins at `axis` of the first one.
 Value aligned(OpImport& c, Value x, Value y) {
-  if (c.integer("broadcast", 0) == 0) {
+  if (!c.flag("broadcast")) {
     if (x.shape() != y.shape())
       fail(Code::BadNode, fmt::format("expected operands of one shape unless 'broadcast' is 1, got {} and {}",
                                       x.type().text(), y.type().text()));

@@ -26,7 +26,7 @@ void gemm(OpImport& c) {
   const auto matrix = [&](int operand, std::string_view flag) {
     const Value x = c.in(operand);
     if (x.rank() != 2) fail(Code::BadNode, fmt::format("expected a matrix, got {}", x.type().text()));
-    return c.integer(flag, 0) != 0 ? c.b.transpose(x, {.perm = {1, 0}}) : x;
+    return c.flag(flag) ? c.b.transpose(x, {.perm = {1, 0}}) : x;
   };
   const Value product = c.b.matMul(matrix(0, "transA"), matrix(1, "transB"));
   Value y = scaledBy(c.b, product, c.real("alpha", 1));

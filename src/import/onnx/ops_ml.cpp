@@ -186,7 +186,7 @@ void oneHotEncoder(OpImport& c) {
   const Value none = b.constant(Tensor::of(Type(ElemKind::Int64, Shape{}), std::vector{count}));
   const Value position = b.where(found.found, found.position, none);
   // Without a row for unknown categories, one of them is an index outside of the table.
-  const int64_t rows = count + (c.integer("zeros", 1) != 0 ? 1 : 0);
+  const int64_t rows = count + (c.flag("zeros", true) ? 1 : 0);
   std::vector<double> identity(static_cast<size_t>(rows * count), 0);
   for (int64_t i = 0; i < count; ++i) identity[static_cast<size_t>(i * count + i)] = 1;
   c.out(b.gather(b.constant(Tensor::of(Type(ElemKind::Float32, Shape{rows, count}), identity)), position));

@@ -45,9 +45,9 @@ void batchNormalization(OpImport& c) {
   const double epsilon = c.real("epsilon", 1e-5);
   if (c.in(0).rank() < 2)
     fail(Code::BadNode, fmt::format("expected [batch, channel, ...], got {}", c.in(0).type().text()));
-  if (c.integer("spatial", 1) == 0) return elementBatchNorm(c, epsilon);
-  if (c.version >= 14 && c.integer("training_mode", 0) != 0) return trainedBatchNorm(c, epsilon);
-  if (c.version < 7 && c.integer("is_test", 0) == 0)
+  if (!c.flag("spatial", true)) return elementBatchNorm(c, epsilon);
+  if (c.version >= 14 && c.flag("training_mode")) return trainedBatchNorm(c, epsilon);
+  if (c.version < 7 && !c.flag("is_test"))
     fail(Code::UnsupportedFeature, "BatchNormalization for training (is_test = 0) is not supported");
   for (int i = 1; i < static_cast<int>(c.node.outputs.size()); ++i)
     if (c.wants(i)) fail(Code::UnsupportedFeature, "results for training are only supported with training_mode = 1");

@@ -112,7 +112,7 @@ void trilu(OpImport& c) {
     const auto most = static_cast<double>(x.dim(x.rank() - 2) + x.dim(x.rank() - 1));
     rows = c.b.add(rows, c.b.clip(k, c.b.scalarLike(k, -most), c.b.scalarLike(k, most)));
   }
-  const bool upper = c.integer("upper", 1) != 0;
+  const bool upper = c.flag("upper", true);
   const Value kept = upper ? c.b.lessOrEqual(rows, columns) : c.b.lessOrEqual(columns, rows);
   c.out(c.b.where(kept, x, c.b.scalarLike(x, 0)));
 }

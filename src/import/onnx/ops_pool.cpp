@@ -15,7 +15,7 @@ namespace {
 // The result's extents where windows may reach beyond the padded end; none where whole windows are asked for.
 std::vector<int64_t> ceiledSizes(const OpImport& c, const WindowAttrs& window, Value x) {
   std::vector<int64_t> sizes;
-  if (c.integer("ceil_mode", 0) == 0) return sizes;
+  if (!c.flag("ceil_mode")) return sizes;
   for (size_t i = 0; i < window.axes(); ++i) {
     const int64_t extent = x.dim(static_cast<int>(i) + 2), begin = extent + window.pads[i];
     const int64_t padded = begin + window.pads[window.axes() + i];
@@ -44,6 +44,7 @@ void maxPool(OpImport& c) {
   const Value x = c.in(0);
   const WindowAttrs window = readPoolWindow(c, x);
   const std::vector<int64_t> sizes = ceiledSizes(c, window, x);
+  const bool columnsFirst = c.flag("storage_order");
   if (!c.wants(1))
     return c.out(c.b.maxPool(x, {.kernel = window.kernel,
                                  .strides = window.strides,
@@ -56,7 +57,7 @@ void maxPool(OpImport& c) {
                                                  .dilations = window.dilations,
                                                  .sizes = sizes});
   c.out(0, node->result(0));
-  c.out(1, c.integer("storage_order", 0) != 0 ? columnMajor(c.b, node->result(1), x) : node->result(1));
+  c.out(1, columnsFirst ? columnMajor(c.b, node->result(1), x) : node->result(1));
 }
 
 void averagePool(OpImport& c) {
@@ -67,7 +68,7 @@ void averagePool(OpImport& c) {
                         .pads = window.pads,
                         .dilations = window.dilations,
                         .sizes = ceiledSizes(c, window, x),
-                        .countIncludePad = c.integer("count_include_pad", 0) != 0}));
+                        .countIncludePad = c.flag("count_include_pad")}));
 }
 
 int64_t normOrder(const OpImport& c) {

@@ -54,8 +54,8 @@ void quantizeLinear(OpImport& c) {
     fail(Code::BadNode, fmt::format("expected a zero point of kind {} as 'output_dtype' says, got {}", elemName(to),
                                     g.zero.type().text()));
   g.scale = c.b.casted(g.scale, elemOr(c, "precision", g.scale.kind()));
-  c.out(c.b.quantizeLinear(
-      x, g.scale, g.zero, {.axis = g.axis, .blockSize = g.block, .to = to, .saturate = c.integer("saturate", 1) != 0}));
+  c.out(c.b.quantizeLinear(x, g.scale, g.zero,
+                           {.axis = g.axis, .blockSize = g.block, .to = to, .saturate = c.flag("saturate", true)}));
 }
 
 void dequantizeLinear(OpImport& c) {

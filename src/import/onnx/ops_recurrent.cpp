@@ -33,9 +33,7 @@ void readActivations(const OpImport& c, Attrs& attrs) {
 void recurrent(OpImport& c, Op op) {
   Builder& b = c.b;
   const OpDef& def = opDef(op);
-  const bool batchFirst = c.integer("layout", 0) == 1;
-  if (const int64_t layout = c.integer("layout", 0); layout != 0 && layout != 1)
-    fail(Code::BadNode, fmt::format("expected 'layout' 0 or 1, got {}", layout));
+  const bool batchFirst = c.flag("layout");
   if (c.inputs() > def.in.size())
     fail(Code::BadNode, fmt::format("expected at most {} inputs, got {}", def.in.size(), c.inputs()));
   std::vector<Value> operands;
@@ -57,7 +55,7 @@ void recurrent(OpImport& c, Op op) {
   readActivations(c, attrs);
   attrs.set("clip", c.real("clip", 0));
   for (const char* flag : {"linear_before_reset", "input_forget"})
-    if (attrs.indexOf(flag) >= 0) attrs.set(flag, int64_t{c.integer(flag, 0) != 0});
+    if (attrs.indexOf(flag) >= 0) attrs.set(flag, int64_t{c.flag(flag)});
   aglow::Node* node = b.make(std::move(operands), std::move(attrs));
   for (int i = 0; i < node->resultCount(); ++i) {
     const Value v = node->result(i);

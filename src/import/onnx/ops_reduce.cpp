@@ -35,8 +35,8 @@ Reduction reductionOf(OpImport& c) {
   const Value x = c.in(0);
   checkKind(c, x.kind());
   std::vector<int64_t> axes = c.axes(c.intsFromInputOrAttr(1, "axes"), x.rank());
-  if (axes.empty() && c.integer("noop_with_empty_axes", 0) == 0) axes = range(0, x.rank());
-  return {x, std::move(axes), c.integer("keepdims", 1) != 0};
+  if (!c.flag("noop_with_empty_axes") && axes.empty()) axes = range(0, x.rank());
+  return {x, std::move(axes), c.flag("keepdims", true)};
 }
 
 template <const char* Kind>
@@ -83,17 +83,18 @@ void argReduce(OpImport& c, const std::string& kind) {
   const Value x = c.in(0);
   c.out(c.b.argReduce(x, {.kind = kind,
                           .axis = c.axis(c.integer("axis", 0), x.rank()),
-                          .keepdims = c.integer("keepdims", 1) != 0,
-                          .last = c.integer("select_last_index", 0) != 0}));
+                          .keepdims = c.flag("keepdims", true),
+                          .last = c.flag("select_last_index")}));
 }
 void argMax(OpImport& c) { argReduce(c, "max"); }
 void argMin(OpImport& c) { argReduce(c, "min"); }
 
 void topK(OpImport& c) {
   const Value x = c.in(0);
+  c.flag("sorted", true);  // in order in any case
   aglow::Node* node = c.b.topK(x, {.k = c.version < 10 ? c.integer("k") : c.constantInt(1),
                                    .axis = c.axis(c.integer("axis", -1), x.rank()),
-                                   .largest = c.integer("largest", 1) != 0});
+                                   .largest = c.flag("largest", true)});
   c.out(0, node->result(0));
   c.out(1, node->result(1));
 }

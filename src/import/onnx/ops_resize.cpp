@@ -52,12 +52,17 @@ void applyScales(Value x, const std::vector<double>& scales, const std::vector<i
   }
 }
 
-void applySizes(OpImport& c, const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes, ResizeAttrs& attrs) {
-  checkCount("sizes", sizes, axes.size());
+std::string aspectPolicy(const OpImport& c) {
   const std::string policy = c.word("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     fail(Code::BadNode,
          fmt::format("expected 'keep_aspect_ratio_policy' stretch, not_larger or not_smaller, got '{}'", policy));
+  return policy;
+}
+
+void applySizes(OpImport& c, const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes, ResizeAttrs& attrs) {
+  checkCount("sizes", sizes, axes.size());
+  const std::string policy = aspectPolicy(c);
   double common = policy == "not_larger" ? HUGE_VAL : 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
@@ -103,8 +108,9 @@ void resize(OpImport& c) {
   attrs.coordinates = c.word("coordinate_transformation_mode", "half_pixel");
   attrs.nearestMode = c.word("nearest_mode", "round_prefer_floor");
   attrs.cubicCoeffA = c.real("cubic_coeff_a", -0.75);
-  attrs.excludeOutside = c.integer("exclude_outside", 0) != 0;
-  attrs.antialias = c.integer("antialias", 0) != 0;
+  attrs.excludeOutside = c.flag("exclude_outside");
+  attrs.antialias = c.flag("antialias");
+  aspectPolicy(c);  // also where scales are given
   attrs.extrapolationValue = c.real("extrapolation_value", 0);
   if (attrs.antialias && attrs.mode == "nearest")
     fail(Code::BadNode, "expected mode linear or cubic with 'antialias', got nearest");

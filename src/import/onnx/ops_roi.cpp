@@ -70,8 +70,12 @@ void roiAlign(OpImport& c) {
                                     x.type().text(), c.in(1).type().text(), batchIndices.type().text()));
   const std::string mode = c.word("mode", "avg");
   if (mode != "avg" && mode != "max") fail(Code::BadNode, fmt::format("expected 'mode' avg or max, got '{}'", mode));
-  const bool halfPixel =
-      c.word("coordinate_transformation_mode", c.version < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+  const std::string corners =
+      c.word("coordinate_transformation_mode", c.version < 16 ? "output_half_pixel" : "half_pixel");
+  const bool halfPixel = corners == "half_pixel";
+  if (!halfPixel && corners != "output_half_pixel")
+    fail(Code::BadNode,
+         fmt::format("expected 'coordinate_transformation_mode' half_pixel or output_half_pixel, got '{}'", corners));
   const int64_t bins[] = {c.integer("output_height", 1), c.integer("output_width", 1)};
   const int64_t ratio = c.integer("sampling_ratio", 0);
   constexpr int64_t kMost = 1 << 16;
@@ -208,7 +212,7 @@ void nonMaxSuppression(OpImport& c) {
   const int64_t most = c.has(2) ? c.constantInt(2) : 0;
   const double overlapLimit = c.has(3) ? c.constantReal(3) : 0;
   const std::optional<double> scoreLimit = c.has(4) ? std::optional(c.constantReal(4)) : std::nullopt;
-  const bool centred = c.integer("center_point_box", 0) != 0;
+  const bool centred = c.flag("center_point_box");
   const std::vector<double> corners = c.constant(boxes).doubles(), values = c.constant(scores).doubles();
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
 

@@ -124,7 +124,7 @@ void gridSample(OpImport& c) {
   for (int i = 0; i < spatial; ++i) {
     // The grid names the last axis first.
     const Value along = b.reshaped(sliced(b, flat, 2, spatial - 1 - i, 1), {x.dim(0), points});
-    const GridAxis axis{x.dim(i + 2), c.integer("align_corners", 0) != 0, padding};
+    const GridAxis axis{x.dim(i + 2), c.flag("align_corners"), padding};
     axes.push_back(gridTaps(b, placeOf(b, along, axis), axis, mode, kind));
     extents.push_back(axis.extent);
   }
@@ -161,7 +161,7 @@ void affineGrid(OpImport& c) {
   const ElemKind kind = wideKind(theta.kind());
   std::vector<Value> points;
   for (int64_t axis = spatial - 1; axis >= 0; --axis) {
-    const std::vector<double> values = spaced(extents[static_cast<int>(axis)], c.integer("align_corners", 0) != 0);
+    const std::vector<double> values = spaced(extents[static_cast<int>(axis)], c.flag("align_corners"));
     const Value line = b.constant(Tensor::of(Type(kind, Shape{extents[static_cast<int>(axis)]}), values));
     const Value all = b.expand(alongAxis(b, line, axis, spatial), {.shape = extents.dims()});
     points.push_back(b.reshaped(all, {1, extents.elements()}));

@@ -75,7 +75,7 @@ void splitToSequence(OpImport& c) {
   Builder& b = c.b;
   const Value x = c.in(0);
   const int64_t axis = c.axis(c.integer("axis", 0), x.rank()), extent = x.dim(static_cast<int>(axis));
-  const bool keep = c.has(1) || c.integer("keepdims", 1) != 0;
+  const bool keep = c.flag("keepdims", true) || c.has(1);
   std::vector<int64_t> parts;
   if (c.has(1) && c.in(1).rank() == 1) {
     parts = c.constantInts(1);
@@ -112,7 +112,7 @@ void concatFromSequence(OpImport& c) {
     parts.push_back(item.tensor);
   }
   if (parts.empty()) fail(Code::BadNode, "expected tensors to join, got an empty sequence");
-  const bool fresh = c.integer("new_axis", 0) != 0;
+  const bool fresh = c.flag("new_axis");
   const int rank = parts.front().rank();
   const int64_t axis = c.axis(c.integer("axis"), rank + (fresh ? 1 : 0));
   for (Value& v : parts) {

@@ -15,7 +15,7 @@ namespace {
 void reshape(OpImport& c) {
   const Value x = c.in(0);
   std::vector<int64_t> dims = c.constantInts(1);
-  const bool keepZeros = c.integer("allowzero", 0) != 0;
+  const bool keepZeros = c.flag("allowzero");
   int64_t known = 1;
   std::optional<size_t> open;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -54,8 +54,10 @@ void flatten(OpImport& c) {
 
 void squeeze(OpImport& c) {
   const Value x = c.in(0);
-  const bool given = c.hasAttr("axes") || c.has(1);
   const std::vector<int64_t> axes = c.axes(c.intsFromInputOrAttr(1, "axes"), x.rank());
+  const bool given = !axes.empty();
+  if (!given && (c.hasAttr("axes") || c.has(1)))
+    c.depart("expected an axis in 'axes', got none", "all axes of extent 1 are squeezed, as without 'axes'");
   std::vector<int64_t> dims;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const bool named = std::find(axes.begin(), axes.end(), axis) != axes.end();

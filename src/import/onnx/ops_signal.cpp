@@ -150,7 +150,7 @@ void dft(OpImport& c) {
   int64_t axis = c.version < 20 ? c.integer("axis", 1) : c.has(2) ? c.constantInt(2) : -2;
   axis = c.axis(axis, x.rank());
   if (axis == x.rank() - 1) fail(Code::BadNode, "expected 'axis' before the last one, which holds the parts");
-  Transform t{.inverse = c.integer("inverse", 0) != 0, .onesided = c.integer("onesided", 0) != 0};
+  Transform t{.inverse = c.flag("inverse"), .onesided = c.flag("onesided")};
   const int64_t extent = x.dim(static_cast<int>(axis));
   t.length = c.has(1) ? c.constantInt(1) : t.inverse && t.onesided ? 2 * (extent - 1) : extent;
   checkLength(t.length);
@@ -175,7 +175,7 @@ void stft(OpImport& c) {
   const Value window = c.optional(2);
   if (window && window.rank() != 1)
     fail(Code::BadNode, fmt::format("expected a window with one axis, got {}", window.type().text()));
-  Transform t{.onesided = c.integer("onesided", 1) != 0};
+  Transform t{.onesided = c.flag("onesided", true)};
   t.length = c.has(3) ? c.constantInt(3) : window ? window.dim(0) : length;
   checkLength(t.length);
   const int64_t width = window ? window.dim(0) : t.length;
@@ -201,7 +201,7 @@ void cosineWindow(OpImport& c, double a0, double a1, double a2) {
   const int64_t size = c.constantInt(0);
   if (size < 0 || size > kMostEntries)
     fail(Code::BadNode, fmt::format("expected a size from 0 to {}, got {}", kMostEntries, size));
-  const double period = static_cast<double>(c.integer("periodic", 1) != 0 ? size : size - 1);
+  const double period = static_cast<double>(c.flag("periodic", true) ? size : size - 1);
   std::vector<double> values;
   for (int64_t i = 0; i < size; ++i) {
     const double angle = period == 0 ? 0 : 2 * kPi * static_cast<double>(i) / period;

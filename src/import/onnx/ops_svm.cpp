@@ -75,8 +75,7 @@ void svmRegressor(OpImport& c) {
     y = kernelOf(c, x, coefficients, 1, "LINEAR");
   }
   y = b.add(y, b.scalarLike(y, rho));
-  if (c.integer("one_class", 0) != 0)
-    y = b.where(b.less(b.scalarLike(y, 0), y), b.scalarLike(y, 1), b.scalarLike(y, -1));
+  if (c.flag("one_class")) y = b.where(b.less(b.scalarLike(y, 0), y), b.scalarLike(y, 1), b.scalarLike(y, -1));
   c.out(b.casted(postTransformed(b, y, c.word("post_transform", "NONE")), ElemKind::Float32));
 }
 

@@ -267,7 +267,7 @@ Diagnosed<std::vector<ModelValue>> GraphImport::evaluateNode(const PartRequest& 
 
 Diagnosed<ImportedPart> importPart(const Model& model, const PartRequest& request) {
   try {
-    return GraphImport(model, *request.evaluator).importPart(request);
+    return GraphImport(model, *request.evaluator, request.tolerance).importPart(request);
   } catch (const BuildFailure& failure) {
     return failure.error();
   }
@@ -277,12 +277,13 @@ Diagnosed<std::vector<ModelValue>> evaluateNode(const Model& model, const PartRe
   KnownValues constants = request.known;
   for (auto& [name, known] : constants) known.constant = true;
   try {
-    return GraphImport(model, *request.evaluator)
+    return GraphImport(model, *request.evaluator, request.tolerance)
         .evaluateNode({.graph = request.graph,
                        .opsets = request.opsets,
                        .nodes = request.nodes,
                        .known = constants,
-                       .evaluator = request.evaluator});
+                       .evaluator = request.evaluator,
+                       .tolerance = request.tolerance});
   } catch (const BuildFailure& failure) {
     return failure.error();
   }

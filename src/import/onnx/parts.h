@@ -37,6 +37,7 @@ struct PartRequest {
   std::span<const size_t> nodes;  // positions in the graph, in order
   const KnownValues& known;       // initializers need not be in there
   Evaluator* evaluator = nullptr;
+  const Tolerance& tolerance;
 };
 
 // As much of the nodes as can be compiled now. Behind it, the deferred nodes are left.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -146,6 +147,16 @@ struct Function {
   std::vector<Node> nodes;
 };
 
+// Where a file departs from the standard, and still has one meaning.
+struct Departure {
+  Error fault;          // what the standard forbids
+  std::string meaning;  // what it is taken for
+  bool silent = false;  // nothing depends on it: said only to those who want to hear everything
+
+  // "warning[E204] model.onnx: what is wrong; what it is taken for"
+  std::string text(std::string_view file) const;
+};
+
 struct Model {
   std::string format = "ONNX";  // of the file that these structs were read from
   int64_t irVersion = 0;
@@ -155,6 +166,8 @@ struct Model {
   Graph graph;
   std::vector<Function> functions;
   StringPairs metadata;
+
+  std::vector<Departure> departures;  // from the standard, which are mended in the above
 
   std::shared_ptr<const void> owner;        // keeps the bytes that tensors view
   std::shared_ptr<const FileBytes> file;    // has the bytes where tensors view a file

@@ -26,14 +26,6 @@ constexpr std::string_view kFieldNames[] = {"float_data",  "int32_data",  "int64
 
 Error badTensor(std::string message) { return {Code::BadTensor, std::move(message)}; }
 
-Result<ElemKind> elementKind(const TensorProto& t) {
-  if (const auto kind = elemKindByOnnx(t.dataType)) return *kind;
-  const std::string name = describeElem(t.dataType);
-  constexpr int32_t kLastKnown = 28;
-  if (t.dataType <= 0 || t.dataType > kLastKnown) return badTensor(fmt::format("unknown element type {}", t.dataType));
-  return Error{Code::UnsupportedFeature, fmt::format("elements of type {} are not supported", name)};
-}
-
 DataField fieldOf(ElemKind kind) {
   switch (kind) {
     case ElemKind::Float32:
@@ -213,7 +205,7 @@ Result<Tensor> fromTyped(const TensorProto& t, Type type, const Model& model) {
 }
 
 Result<Tensor> convert(const TensorProto& t, const Model& model) {
-  AGLOW_TRY(const ElemKind kind, elementKind(t));
+  AGLOW_TRY(const ElemKind kind, elemKindOf(t.dataType, Code::BadTensor));
   if (t.isSegment) return Error{Code::UnsupportedFeature, "tensors stored in segments are not supported"};
   AGLOW_TRY(Shape shape, Shape::create(t.dims));
   Type type(kind, std::move(shape));
@@ -301,6 +293,14 @@ Result<T> named(const std::string& name, Result<T> tensor) {
 }
 
 }  // namespace
+
+Result<ElemKind> elemKindOf(int64_t dataType, Code unknown) {
+  constexpr int64_t kLastKnown = 28;
+  if (dataType <= 0 || dataType > kLastKnown) return Error{unknown, fmt::format("unknown element type {}", dataType)};
+  const auto number = static_cast<int32_t>(dataType);
+  if (const auto kind = elemKindByOnnx(number)) return *kind;
+  return Error{Code::UnsupportedFeature, fmt::format("elements of type {} are not supported", describeElem(number))};
+}
 
 Result<Tensor> toTensor(const TensorProto& proto, const Model& model) {
   return named(proto.name, convert(proto, model));

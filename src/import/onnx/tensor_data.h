@@ -7,6 +7,9 @@
 
 namespace aglow::onnx {
 
+// The kind that a TensorProto.DataType stands for; `unknown` is the code for a number that the standard does not have.
+Result<ElemKind> elemKindOf(int64_t dataType, Code unknown);
+
 // Errors name the tensor. Nothing is allocated before the number of values is known to fit the shape.
 // The Tensor keeps the model's bytes alive; the model itself may go.
 Result<Tensor> toTensor(const TensorProto& proto, const Model& model);

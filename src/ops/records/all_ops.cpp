@@ -112,6 +112,11 @@ Status checkAttributes(const Attrs& attrs) {
   const OpDef& op = attrs.op();
   for (int i = 0; i < op.attrs.size(); ++i) {
     const AttrDef& def = op.attrs[i];
+    if (def.kind == AttrKind::Bool) {
+      const int64_t flag = std::get<int64_t>(attrs.at(i));
+      if (flag != 0 && flag != 1)
+        return badNode(fmt::format("attribute '{}' of {} is {}; expected 0 or 1", def.name, op.name, flag));
+    }
     if (def.kind != AttrKind::Enum) continue;
     const std::string& word = std::get<std::string>(attrs.at(i));
     if (!hasChoice(def.choices, word))
