@@ -126,7 +126,7 @@ Result<std::unique_ptr<Executable>> loaded(Compilation compiled, const Engine& e
   if (!engine.nests) return load(std::move(compiled), {.threads = engine.threads});
   InterpreterOptions options;
   options.nests = true;
-  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(*std::move(compiled.program), options));
+  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(compiled.programs), options));
   return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
 }
 

@@ -76,7 +76,7 @@ Diagnosed<NestCheck::Counts> checkModel(const std::filesystem::path& folder, con
   options.compile.backend = "cpu";
   options.compile.target.optLevel = 0;
   options.compiled = [&](const Compilation& part) {
-    if (part.program) programs.push_back(*part.program);
+    programs.insert(programs.end(), part.programs.begin(), part.programs.end());
   };
   auto session = Session::open(*std::move(model), options);
   if (!session.ok()) return session.diagnostics();

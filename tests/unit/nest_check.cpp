@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <map>
 
 #include "codegen/clike/c_text.h"
@@ -13,8 +14,8 @@
 #include "codegen/nest/text.h"
 #include "codegen/nest/verifier.h"
 #include "inst/fused.h"
-#include "support/file.h"
 #include "support/process.h"
+#include "support/temporary.h"
 
 namespace aglow::testing_support {
 
@@ -98,10 +99,10 @@ NestCheck::~NestCheck() {
 Status NestCheck::compile(const std::string& source) {
   AGLOW_TRY(const TemporaryFolder folder, TemporaryFolder::create());
   const std::string from = folder.file("nests.c"), to = folder.file("nests.so"), log = folder.file("log");
-  AGLOW_OK(writeTextFile(from, source));
-  const int status = runProgram({"cc", "-std=c11", "-O1", "-Wall", "-Werror", "-Wno-unused-variable",
-                                 "-ffp-contract=off", "-fPIC", "-shared", from, "-o", to, "-lm"},
-                                log);
+  std::ofstream(from) << source;
+  AGLOW_TRY(const int status, runProgram({"cc", "-std=c11", "-O1", "-Wall", "-Werror", "-Wno-unused-variable",
+                                          "-ffp-contract=off", "-fPIC", "-shared", from, "-o", to, "-lm"},
+                                         log));
   if (status != 0) return Error{.code = Code::Device, .message = "cc: " + readAll(log)};
   library_ = dlopen(to.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) return Error{.code = Code::Device, .message = dlerror()};
