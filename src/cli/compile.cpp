@@ -7,6 +7,8 @@
 #include "backends/cpu/bundle/c_names.h"
 #include "cli/cli.h"
 #include "cli/model_options.h"
+#include "codegen/clike/c_text.h"
+#include "codegen/nest/text.h"
 #include "compile/bundle.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
@@ -34,7 +36,7 @@ struct EmitOptions {
   }
 };
 
-constexpr std::string_view kStageEmits[] = {"graph", "onnx", "dot", "ir", "ir-dot"};
+constexpr std::string_view kStageEmits[] = {"graph", "onnx", "dot", "ir", "ir-dot", "nest", "c"};
 
 template <class Names>
 bool isOneOf(const std::string& what, const Names& names) {
@@ -83,6 +85,8 @@ public:
   Status write(std::span<const Program> programs) {
     if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(programs)) : addPrograms(files_, base_ + ".ir", programs));
     if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(programs)));
+    if (takes("nest")) AGLOW_OK(writeText(".nest", nest::printNests(programs)));
+    if (takes("c")) AGLOW_OK(writeText(".c", codegen::printC(programs)));
     return {};
   }
 
@@ -236,8 +240,9 @@ void addCompile(CLI::App& app, Action& chosen) {
   command
       ->add_option("--emit", options->emit,
                    "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
-                   "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings (default: "
-                   "ir, or graph where --stop-after ends before)")
+                   "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings; nest and "
+                   "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
+                   "before)")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("WHAT,…");

@@ -18,9 +18,13 @@ int64_t reducedRow(const Program& program, const Instr& instr) {
   return row;
 }
 
-std::vector<const Instr*> bodySteps(const Instr& fused) {
+std::span<const Instr> bodyOf(const Instr& instr) {
+  return instr.kind == Instr::Kind::Fused ? std::span<const Instr>(instr.body) : std::span<const Instr>(&instr, 1);
+}
+
+std::vector<const Instr*> bodySteps(const Instr& instr) {
   std::vector<const Instr*> steps;
-  for (const Instr& step : fused.body) steps.push_back(&step);
+  for (const Instr& step : bodyOf(instr)) steps.push_back(&step);
   return steps;
 }
 

@@ -15,7 +15,9 @@ int64_t reducedRow(const Program& program, const Instr& instr);
 
 // Instructions that are, or might become, a body.
 using BodySteps = std::span<const Instr* const>;
-std::vector<const Instr*> bodySteps(const Instr& fused);
+// The body of a fused instruction; any other is its own.
+std::span<const Instr> bodyOf(const Instr& instr);
+std::vector<const Instr*> bodySteps(const Instr& instr);
 
 // How a body runs as one loop nest. Three forms:
 // - data-parallel: every instruction is, and all results have the loop's shape;

@@ -12,7 +12,7 @@
 namespace aglow {
 
 template <class D>
-inline constexpr bool kReal = std::is_same_v<D, double>;
+inline constexpr bool kReal = std::is_floating_point_v<D>;
 
 // Sums and products of integers wrap alike with and without sign; kernels that only need those compute unsigned.
 template <class F>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/layout/layout.h"
+#include "backends/interpreter/interpreter.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
 #include "optimize/rules.h"
@@ -41,6 +42,15 @@ Engine laidOut(int64_t lanes) {
   engine.name += " lanes " + std::to_string(lanes) + " fused";
   engine.options.lanes = lanes;
   engine.options.fuse = true;
+  return engine;
+}
+
+// Fused instructions as the loops that code generators print.
+Engine evaluatedNests() {
+  Engine engine = interpreter();
+  engine.name += " nests";
+  engine.options.fuse = true;
+  engine.nests = true;
   return engine;
 }
 
@@ -83,6 +93,7 @@ std::vector<Engine> enginesFor(uint64_t seed) {
   Random random(seed ^ 0xe61e5);
   std::vector<Engine> engines{interpreter(), exported()};
   if (random.chance(0.3)) engines.push_back(laidOut(random.between(1, 9)));
+  if (seed % 2 == 0) engines.push_back(evaluatedNests());
   if (!hasBackend("cpu")) return engines;
   const std::string processor = random.chance(0.25) ? "x86-64-v3" : random.chance(0.15) ? "x86-64" : "";
   engines.push_back(cpu(0, random.chance(0.2) ? "x86-64-v3" : ""));
@@ -92,7 +103,7 @@ std::vector<Engine> enginesFor(uint64_t seed) {
 }
 
 std::vector<Engine> allEngines() {
-  std::vector<Engine> engines{interpreter(), exported(), laidOut(4), laidOut(8)};
+  std::vector<Engine> engines{interpreter(), exported(), laidOut(4), laidOut(8), evaluatedNests()};
   if (!hasBackend("cpu")) return engines;
   for (const int level : {0, 1, 3})
     for (const char* processor : {"", "x86-64-v3", "x86-64"}) engines.push_back(cpu(level, processor));
@@ -109,12 +120,24 @@ Engine withoutRelaxedRules(Engine engine) {
   return engine;
 }
 
+namespace {
+
+Result<std::unique_ptr<Executable>> loaded(Compilation compiled, const Engine& engine) {
+  if (!engine.nests) return load(std::move(compiled), {.threads = engine.threads});
+  InterpreterOptions options;
+  options.nests = true;
+  AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(compiled.programs), options));
+  return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
+}
+
+}  // namespace
+
 Result<std::map<std::string, Tensor>> run(const Case& c, const Engine& engine) {
   try {
     Diagnosed<Compilation> compiled =
         engine.exported ? compileExported(c, engine.options) : compileModule(cloned(c).module, engine.options);
     if (!compiled.ok()) return compiled.diagnostics().errors().front();
-    AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled), {.threads = engine.threads}));
+    AGLOW_TRY(const std::unique_ptr<Executable> executable, loaded(*std::move(compiled), engine));
     std::vector<Tensor> bound;
     for (const Binding& input : executable->inputs()) bound.push_back(c.inputs.find(input.name)->second);
     AGLOW_TRY(std::vector<Tensor> results, executable->run(bound));

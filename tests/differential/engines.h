@@ -15,6 +15,7 @@ struct Engine {
   CompileOptions options;
   int threads = 1;
   bool exported = false;  // as an ONNX model that is read again
+  bool nests = false;     // the interpreter with InterpreterOptions::nests
 };
 
 // The interpreter, and the CPU without and with LLVM's optimizer; the seed chooses processors, lanes, threads and

@@ -15,6 +15,8 @@
 #include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
+#include "codegen/nest/build.h"
+#include "inst/fused.h"
 #include "support/quote.h"
 #include "support/thread_pool.h"
 
@@ -158,9 +160,8 @@ void CpuBackend::changePhases(PhaseList& phases) const {
 
 int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) const {
   if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return 0;
-  const std::span<const Instr> body = codegen::bodyOf(instr);
-  if (codegen::isLoop(body)) return 0;
-  const codegen::InstrProblem problem(program, body.front());
+  if (nest::isNest(program, instr)) return 0;
+  const codegen::InstrProblem problem(program, bodyOf(instr).front());
   return cpu::planKernel(problem.problem(), target_.shape()).scratchBytes;
 }
 

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/code/problem.h"
 #include "backends/cpu/kernels/table.h"
+#include "codegen/nest/build.h"
 
 namespace aglow {
 
@@ -40,7 +41,7 @@ Decision CpuFusePolicy::joins(const Program& program, const Instr& anchor, const
   const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), machine_);
   const Shape& shape = program[anchor.results()[0].region].type.shape();
   for (const Operand& operand : candidate.operands)
-    if (!codegen::stridesInView(program[operand.region].type.shape(), shape, plan.epilogueDims))
+    if (!nest::stridesInView(program[operand.region].type.shape(), shape, plan.epilogueDims))
       return Decision::no("an operand does not go along with the kernel's order of results");
   return Decision::yes();
 }

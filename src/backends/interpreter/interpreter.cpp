@@ -8,6 +8,11 @@
 #include <cstring>
 #include <new>
 
+#include "codegen/nest/build.h"
+#include "codegen/nest/evaluate.h"
+#include "codegen/nest/kinds.h"
+#include "codegen/nest/verifier.h"
+#include "inst/fused.h"
 #include "reference/reference.h"
 #include "support/quote.h"
 #include "support/sizes.h"
@@ -28,6 +33,13 @@ constexpr int64_t kMostLocalBytes = int64_t{1} << 56;
 
 Error outOfMemory(int64_t bytes) {
   return {.code = Code::OutOfMemory, .message = fmt::format("{} bytes cannot be allocated", bytes)};
+}
+
+std::optional<nest::Nest> verifiedNest(const Program& program, const Instr& instr) {
+  std::optional<nest::Nest> nest = nest::nestIn(program, instr);
+  const Status valid = nest ? nest::verify(*nest) : Status();
+  AGLOW_CHECK(valid.ok(), valid.error().text());
+  return nest;
 }
 
 }  // namespace
@@ -66,6 +78,8 @@ InterpreterExecutable::InterpreterExecutable(std::vector<Program> programs, cons
       }
     }
     loaded.program = std::move(programs[p]);
+    for (const Instr& instr : loaded.program.instrs)
+      loaded.nests.push_back(options_.nests ? verifiedNest(loaded.program, instr) : std::nullopt);
   }
 }
 
@@ -152,7 +166,7 @@ Status InterpreterExecutable::execute(size_t function, std::span<const std::byte
     for (size_t i = 0; i < loaded.program.instrs.size(); ++i) {
       const Instr& instr = loaded.program.instrs[i];
       if (observer != nullptr) observer->begin(i, 0);
-      Status status = execute(loaded, instr);
+      Status status = execute(loaded, i);
       if (observer != nullptr) observer->end(i, 0);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
@@ -181,7 +195,8 @@ void InterpreterExecutable::fillPoison(const Loaded& loaded, RegionId id) {
   std::memset(region.data, kPoison, static_cast<size_t>(region.type->bytes()));
 }
 
-Status InterpreterExecutable::execute(const Loaded& loaded, const Instr& instr) {
+Status InterpreterExecutable::execute(const Loaded& loaded, size_t number) {
+  const Instr& instr = loaded.program.instrs[number];
   switch (instr.kind) {
     case Instr::Kind::Alloc:
     case Instr::Kind::Dealloc:
@@ -198,11 +213,12 @@ Status InterpreterExecutable::execute(const Loaded& loaded, const Instr& instr) 
       }
       return {};
     case Instr::Kind::Compute:
-      return skipped(loaded, instr) ? Status() : compute(loaded, instr);
     case Instr::Kind::Fused:
       if (!skipped(loaded, instr)) {
-        if (options_.poison) std::memset(locals_.mutableData(), kPoison, static_cast<size_t>(locals_.bytes()));
-        for (const Instr& step : instr.body) AGLOW_OK(compute(loaded, step));
+        if (options_.poison && !instr.body.empty())
+          std::memset(locals_.mutableData(), kPoison, static_cast<size_t>(locals_.bytes()));
+        if (const auto& nest = loaded.nests[number]) return compute(loaded, instr, *nest);
+        for (const Instr& step : bodyOf(instr)) AGLOW_OK(compute(loaded, step));
       }
       return {};
   }
@@ -215,6 +231,27 @@ Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr) 
   for (const Operand& operand : instr.inputs()) in_.push_back(loaded.ref(operand.region));
   for (const Operand& operand : instr.results()) out_.push_back(loaded.ref(operand.region));
   return runReference({.attrs = instr.attrs, .in = in_, .out = out_});
+}
+
+Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr, const nest::Nest& nest) {
+  std::vector<std::byte*> addresses;
+  for (const Operand& operand : instr.operands) addresses.push_back(loaded.ref(operand.region).data);
+  if (nest::isNest(loaded.program, instr)) {
+    nest::evaluate(nest, addresses);
+    return {};
+  }
+  const Instr& anchor = instr.body.front();
+  AGLOW_OK(compute(loaded, anchor));
+  const TensorRef result = loaded.ref(anchor.results()[0].region);
+  const ElemKind kind = result.type->kind(), computed = nest::computedKind(kind);
+  const int64_t elements = result.type->elements();
+  std::vector<std::byte> given(static_cast<size_t>(elements * elemBytes(computed)));
+  inDomain(domainOf(kind), [&](auto zero) {
+    const std::vector<decltype(zero)> wide = widened<decltype(zero)>(result);
+    narrow(computed, wide.data(), elements, given.data(), 0);
+  });
+  nest::evaluate(nest, addresses, given.data());
+  return {};
 }
 
 static Decision interprets(const OpDef& op) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backends/backend.h"
+#include "codegen/nest/nest.h"
 
 namespace aglow {
 
@@ -11,6 +13,9 @@ struct InterpreterOptions : BackendOptions {
   // Fills the arena, and each buffer when it begins and ends, with 0xFF, so that stale reads show. The default is true
   // in builds that look for faults.
   bool poison = poisonByDefault();
+  // Runs data-parallel and fused instructions as the nests that code generators print, instead of with the reference
+  // kernels: a test of the nests.
+  bool nests = false;
 
   static bool poisonByDefault();
 };
@@ -23,6 +28,10 @@ public:
 
   ExecutableFacts facts() const override;
 
+  const Program& program(size_t function = 0) const { return programs_[function].program; }
+  // The bytes of a region, for observers of a run; those of locals while their instruction runs and until the next one.
+  TensorRef ref(RegionId id, size_t function = 0) const { return programs_[function].ref(id); }
+
 protected:
   Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  RunObserver* observer) override;
@@ -32,8 +41,9 @@ private:
   struct Loaded {
     Program program;
     std::vector<Extent> extents;
-    std::vector<Tensor> constants;  // held
-    std::vector<std::byte*> bases;  // by region: the bytes of those that own some
+    std::vector<Tensor> constants;                 // held
+    std::vector<std::byte*> bases;                 // by region: the bytes of those that own some
+    std::vector<std::optional<nest::Nest>> nests;  // by instruction
 
     TensorRef ref(RegionId id) const;
   };
@@ -49,8 +59,9 @@ private:
 
   // The bytes of each placeholder, for the run that begins.
   void bind(Loaded& loaded, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) const;
-  Status execute(const Loaded& loaded, const Instr& instr);
+  Status execute(const Loaded& loaded, size_t number);
   Status compute(const Loaded& loaded, const Instr& instr);
+  Status compute(const Loaded& loaded, const Instr& instr, const nest::Nest& nest);
   static bool skipped(const Loaded& loaded, const Instr& instr);
   static void fillPoison(const Loaded& loaded, RegionId id);
 

@@ -1,8 +1,6 @@
 // Instructions as the kernel table sees them.
 #pragma once
 
-#include <array>
-#include <optional>
 #include <vector>
 
 #include "backends/cpu/kernels/plan.h"
@@ -25,17 +23,5 @@ private:
   const Attrs& attrs_;
   std::vector<const Type*> in_, out_;
 };
-
-// The instruction itself, or the body of a fused one.
-inline std::span<const Instr> bodyOf(const Instr& instr) {
-  return instr.kind == Instr::Kind::Fused ? std::span<const Instr>(instr.body) : std::span<const Instr>(&instr, 1);
-}
-
-// Whether loops are written for these instructions: the rest is done by kernels of the library.
-bool isLoop(std::span<const Instr> body);
-
-// Steps to read a tensor with these strides, broadcast to a shape, when the shape is seen as four axes; none where it
-// cannot be.
-std::optional<std::array<int64_t, 4>> stridesInView(const Shape& from, const Shape& shape, const int64_t (&view)[4]);
 
 }  // namespace aglow::codegen

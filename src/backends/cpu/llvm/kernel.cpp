@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/cpu/llvm/steps.h"
+#include "backends/cpu/llvm/points.h"
+#include "codegen/nest/build.h"
+#include "codegen/nest/kinds.h"
+#include "inst/fused.h"
 
 namespace aglow::codegen {
 
@@ -13,30 +16,31 @@ namespace {
 
 using Param = cpu::FunctionParam;
 
-LaneDomain laneDomain(Param::Domain domain, ElemKind kind) {
+// The kind in which a kernel takes and gives elements.
+ElemKind kindOf(Param::Domain domain, ElemKind element) {
   switch (domain) {
     case Param::Domain::F32:
-      return {LaneDomain::Type::F32, false};
+      return ElemKind::Float32;
     case Param::Domain::F64:
-      return {LaneDomain::Type::F64, false};
+      return ElemKind::Float64;
     case Param::Domain::I64:
       break;
   }
-  return {LaneDomain::Type::I64, domainOfKind(kind).isSigned};
+  return isSigned(nest::computedKind(element)) ? ElemKind::Int64 : ElemKind::UInt64;
 }
 
 class KernelEmitter {
 public:
-  KernelEmitter(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
-                std::span<const Operand> operands)
-      : context_(context), plan_(plan), body_(body), b(context.module.getContext()) {
+  KernelEmitter(const EmitContext& context, const cpu::KernelPlan& plan, const Instr& instr)
+      : context_(context), plan_(plan), instr_(instr), b(context.module.getContext()) {
     // The kernel's own addresses come first, as the contract says; a value that nobody stores has none.
-    const Instr& anchor = body.front();
+    const std::span<const Operand> operands = instr.operands;
+    const Instr& anchor = bodyOf(instr).front();
     for (const Operand& result : anchor.results()) addresses_.push_back(inMemory(operands, result.region));
     for (const Operand& input : anchor.inputs()) addresses_.push_back(input.region);
     for (const Operand& operand : operands)
       if (operand.access == Access::Scratch) addresses_.push_back(operand.region);
-    if (body.size() > 1)
+    if (bodyOf(instr).size() > 1)
       for (const Operand& operand : operands)
         if (operand.access != Access::Scratch) addresses_.push_back(operand.region);
   }
@@ -126,7 +130,7 @@ private:
 
   llvm::Function* function(const Param& param, const std::string& name) {
     if (param.kind == Param::Kind::Epilogue) return epilogue(name);
-    const Instr& anchor = body_.front();
+    const Instr& anchor = bodyOf(instr_).front();
     const bool load = param.kind == Param::Kind::Load;
     const std::span<const Operand> side = load ? anchor.inputs() : anchor.results();
     return accessor(typeOf(side[static_cast<size_t>(param.operand)].region).kind(), param.domain, load);
@@ -146,15 +150,21 @@ private:
     const std::string name = fmt::format("{}_{}_{}", load ? "load" : "store", elemName(kind), static_cast<int>(domain));
     if (llvm::Function* known = context_.module.getFunction(name)) return known;
     LaneBuilder one(b, context_.library, context_.target, 1);
-    const LaneDomain wide = laneDomain(domain, kind);
-    llvm::Type* value = one.domainType(wide);
+    const ElemKind wide = kindOf(domain, kind), stored = storageKind(kind);
+    const auto convert = [&](llvm::Value* value, ElemKind from, ElemKind to) {
+      for (const ElemKind next : nest::conversion(from, to)) {
+        value = one.convert(value, from, next);
+        from = next;
+      }
+      return value;
+    };
     if (load) {
-      llvm::Function* f = newFunction(value, {b.getPtrTy(), b.getInt64Ty()}, name);
-      b.CreateRet(one.number(one.widen(kind, one.load(kind, f->getArg(0), f->getArg(1)), wide), wide));
+      llvm::Function* f = newFunction(one.type(wide), {b.getPtrTy(), b.getInt64Ty()}, name);
+      b.CreateRet(convert(one.load(stored, f->getArg(0), f->getArg(1)), stored, wide));
       return f;
     }
-    llvm::Function* f = newFunction(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), value}, name);
-    one.store(kind, one.narrow(kind, {f->getArg(2)}, wide), f->getArg(0), f->getArg(1));
+    llvm::Function* f = newFunction(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), one.type(wide)}, name);
+    one.store(stored, convert(f->getArg(2), wide, stored), f->getArg(0), f->getArg(1));
     b.CreateRetVoid();
     return f;
   }
@@ -167,8 +177,17 @@ private:
     llvm::Type* lanes = llvm::FixedVectorType::get(b.getFloatTy(), static_cast<unsigned>(width));
     llvm::Type* i64 = b.getInt64Ty();
     epilogue_ = newFunction(b.getVoidTy(), {lanes, b.getPtrTy(), i64, i64, i64, i64, i64}, name + ".epilogue");
-    for (size_t slot = 0; slot < addresses_.size(); ++slot)
-      pointers_.push_back(addressSlot(b, epilogue_->getArg(1), static_cast<int>(slot)));
+    const nest::Nest nest = nest::epilogueOf(context_.program, instr_, plan_.epilogueDims);
+    std::vector<llvm::Value*> addresses;
+    for (const Operand& operand : instr_.operands) {
+      const auto slot = std::find(addresses_.begin(), addresses_.end(), operand.region) - addresses_.begin();
+      addresses.push_back(addressSlot(b, epilogue_->getArg(1), static_cast<int>(slot)));
+    }
+    PointEmitter points(context_, b, nest, std::move(addresses));
+    const auto emitPoints = [&](int lanes, llvm::Value* given, llvm::Value* last) {
+      const auto at = [&](size_t access) { return offset(nest.accesses[access], last); };
+      points.each(nest.stages.front(), {.width = lanes, .offset = at, .given = given});
+    };
     llvm::LLVMContext& c = context_.module.getContext();
     llvm::BasicBlock* whole = llvm::BasicBlock::Create(c, "whole", epilogue_);
     llvm::BasicBlock* part = llvm::BasicBlock::Create(c, "part", epilogue_);
@@ -177,81 +196,43 @@ private:
     b.CreateCondBr(isWhole, whole, part);
 
     b.SetInsertPoint(whole);
-    emitElements(width, epilogue_->getArg(0), epilogue_->getArg(5));
+    emitPoints(width, epilogue_->getArg(0), epilogue_->getArg(5));
     b.CreateRetVoid();
 
     b.SetInsertPoint(part);
     b.CreateStore(epilogue_->getArg(0), spilled);
     emitLoop(b, b.getInt64(0), epilogue_->getArg(6), 1, [&](llvm::Value* i) {
       llvm::Value* element = b.CreateLoad(b.getFloatTy(), b.CreateInBoundsGEP(b.getFloatTy(), spilled, i));
-      emitElements(1, element, b.CreateAdd(epilogue_->getArg(5), i));
+      emitPoints(1, element, b.CreateAdd(epilogue_->getArg(5), i));
     });
     b.CreateRetVoid();
     return epilogue_;
   }
 
-  llvm::Value* offset(RegionId region, llvm::Value* last, bool& same) {
-    const Shape& shape = typeOf(body_.front().results()[0].region).shape();
-    const auto strides = stridesInView(typeOf(region).shape(), shape, plan_.epilogueDims);
-    AGLOW_CHECK(strides.has_value(), fmt::format("'{}' cannot be part of an epilogue", context_.program[region].name));
-    llvm::Value* sum = b.getInt64(0);
-    for (unsigned k = 0; k < 4; ++k) {
-      if ((*strides)[k] == 0) continue;
+  // From the four coordinates, the last of which is `last`.
+  llvm::Value* offset(const nest::Access& access, llvm::Value* last) {
+    llvm::Value* sum = b.getInt64(static_cast<uint64_t>(access.offset));
+    for (unsigned k = 0; k < access.strides.size(); ++k) {
+      if (access.strides[k] == 0) continue;
       llvm::Value* coordinate = k == 3 ? last : epilogue_->getArg(2 + k);
-      sum = b.CreateAdd(sum, b.CreateMul(coordinate, b.getInt64(static_cast<uint64_t>((*strides)[k]))));
+      sum = b.CreateAdd(sum, b.CreateMul(coordinate, b.getInt64(static_cast<uint64_t>(access.strides[k]))));
     }
-    same = (*strides)[3] == 0;
     return sum;
-  }
-
-  llvm::Value* pointer(RegionId region) const {
-    const auto it = std::find(addresses_.begin(), addresses_.end(), region);
-    return it == addresses_.end() ? nullptr : pointers_[static_cast<size_t>(it - addresses_.begin())];
-  }
-
-  void emitElements(int width, llvm::Value* value, llvm::Value* last) {
-    InstrEmitter emitter(context_, b, width);
-    std::map<RegionId, llvm::Value*> values = {{body_.front().results()[0].region, value}};
-    std::vector<RegionId> computed = {body_.front().results()[0].region};
-    const auto read = [&](RegionId region) {
-      llvm::Value*& known = values[region];
-      if (known != nullptr) return known;
-      bool same = false;
-      llvm::Value* at = offset(region, last, same);
-      known = emitter.lanes().load(typeOf(region).kind(), pointer(region), at, same);
-      return known;
-    };
-    for (const Instr& instr : body_.subspan(1)) {
-      const auto operand = [&](int i) { return read(instr.inputs()[static_cast<size_t>(i)].region); };
-      const RegionId result = instr.results()[0].region;
-      values[result] = emitter.emit(instr, operand, [](const std::vector<float>&, const Type&) -> llvm::Value* {
-        AGLOW_CHECK(false, "quantization by axis is no epilogue");
-      });
-      computed.push_back(result);
-    }
-    for (const RegionId region : computed) {
-      llvm::Value* base = pointer(region);
-      if (base == nullptr) continue;
-      bool same = false;
-      llvm::Value* at = offset(region, last, same);
-      emitter.lanes().store(typeOf(region).kind(), values.at(region), base, at);
-    }
   }
 
   const EmitContext& context_;
   const cpu::KernelPlan& plan_;
-  std::span<const Instr> body_;
+  const Instr& instr_;
   llvm::IRBuilder<> b;
   std::vector<RegionId> addresses_;
-  std::vector<llvm::Value*> pointers_;  // in the epilogue
   llvm::Function* epilogue_ = nullptr;
 };
 
 }  // namespace
 
-Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
-                 std::span<const Operand> operands, const std::string& name, bool shared) {
-  return KernelEmitter(context, plan, body, operands).run(name, shared);
+Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, const Instr& instr, const std::string& name,
+                 bool shared) {
+  return KernelEmitter(context, plan, instr).run(name, shared);
 }
 
 }  // namespace aglow::codegen

@@ -4,7 +4,9 @@
 
 #include "backends/cpu/bundle/c_names.h"
 #include "backends/cpu/kernels/table.h"
+#include "codegen/nest/build.h"
 #include "inst/cost.h"
+#include "inst/fused.h"
 
 namespace aglow::codegen {
 
@@ -102,14 +104,13 @@ Step StepFunctions::moveOf(const Instr& copy) {
 }
 
 Steps StepFunctions::emit(const Instr& instr, const std::string& name) {
-  const std::span<const Instr> body = bodyOf(instr);
   Steps steps;
-  if (isLoop(body)) {
-    steps = emitGroup(context_, body, instr.operands, name);
+  if (nest::isNest(context_.program, instr)) {
+    steps = emitLoops(context_, instr, name);
   } else {
-    const InstrProblem problem(context_.program, body.front());
+    const InstrProblem problem(context_.program, bodyOf(instr).front());
     const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), context_.target.shape());
-    steps = emitKernel(context_, plan, body, instr.operands, name, !options_.apart);
+    steps = emitKernel(context_, plan, instr, name, !options_.apart);
   }
   std::erase_if(steps, [](const Step& step) { return step.units == 0; });
   return steps;

@@ -4,10 +4,6 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
-#include <array>
-#include <map>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -64,36 +60,12 @@ llvm::Value* addressSlot(llvm::IRBuilder<>& builder, llvm::Value* addresses, int
 llvm::Value* emitLoop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
                       llvm::function_ref<void(llvm::Value*)> body);
 
-// One loop for instructions that stand on each other: data-parallel ones, and reductions of trailing axes with what
-// feeds on them. A single data-parallel instruction is such a group, too.
-Steps emitGroup(const EmitContext& context, std::span<const Instr> body, std::span<const Operand> operands,
-                const std::string& name);
+// An instruction that is a nest.
+Steps emitLoops(const EmitContext& context, const Instr& instr, const std::string& name);
 
-// Library kernels. The instructions behind the first of the body stand on its result. With `shared`, steps that call
-// the same kernel for the same problem have one function, and so have the many of a general kernel.
-Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, std::span<const Instr> body,
-                 std::span<const Operand> operands, const std::string& name, bool shared);
-
-// Lanes of a data-parallel instruction's result from lanes of its operands. Both are stored elements; `operand(i)`
-// gives those of input i.
-class InstrEmitter {
-public:
-  InstrEmitter(const EmitContext& context, llvm::IRBuilder<>& builder, int width)
-      : context_(context), lanes_(builder, context.library, context.target, width), b(builder) {}
-
-  LaneBuilder& lanes() { return lanes_; }
-  // `perAxis` gives the lanes of a table with one value for each index of the type's quantization axis.
-  llvm::Value* emit(const Instr& instr, llvm::function_ref<llvm::Value*(int)> operand,
-                    llvm::function_ref<llvm::Value*(const std::vector<float>&, const Type&)> perAxis);
-
-private:
-  llvm::Value* quantize(const Type& from, const Type& to, llvm::Value* stored, llvm::Value* scale, llvm::Value* offset);
-  llvm::Value* dequantize(const Type& from, const Type& to, llvm::Value* stored, llvm::Value* scale,
-                          llvm::Value* offset);
-
-  const EmitContext& context_;
-  LaneBuilder lanes_;
-  llvm::IRBuilder<>& b;
-};
+// An instruction for library kernels; what is fused with it becomes their epilogue. With `shared`, steps that call the
+// same kernel for the same problem have one function, and so have the many of a general kernel.
+Steps emitKernel(const EmitContext& context, const cpu::KernelPlan& plan, const Instr& instr, const std::string& name,
+                 bool shared);
 
 }  // namespace aglow::codegen

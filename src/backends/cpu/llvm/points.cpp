@@ -1,0 +1,152 @@
+#include "backends/cpu/llvm/points.h"
+
+#include "support/check.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+llvm::GlobalVariable* emitTable(llvm::Module& module, const nest::Table& table) {
+  llvm::LLVMContext& c = module.getContext();
+  const std::vector<float> narrow(table.values.begin(), table.values.end());
+  llvm::Constant* data = table.kind == ElemKind::Float64 ? llvm::ConstantDataArray::get(c, table.values)
+                                                         : llvm::ConstantDataArray::get(c, narrow);
+  return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+}
+
+}  // namespace
+
+PointEmitter::PointEmitter(const EmitContext& context, llvm::IRBuilder<>& builder, const nest::Nest& nest,
+                           std::vector<llvm::Value*> addresses)
+    : context_(context),
+      b(builder),
+      nest_(nest),
+      addresses_(std::move(addresses)),
+      totals_(nest.reductions.size()),
+      rowValues_(nest.values.size()) {
+  for (const nest::Table& table : nest.tables) tables_.push_back(emitTable(context.module, table));
+}
+
+void PointEmitter::makeSlots(llvm::ArrayRef<int> widths) {
+  for (const ElemKind kind : nest_.rows) {
+    llvm::Type* element = lanes(1).storedScalar(kind);
+    rows_.push_back(b.CreateAlloca(llvm::ArrayType::get(element, static_cast<uint64_t>(nest_.rowLength()))));
+    rows_.back()->setAlignment(llvm::Align(64));
+  }
+  for (const nest::Reduction& reduction : nest_.reductions) {
+    auto& slots = accumulators_.emplace_back();
+    for (const int width : widths) slots[width] = b.CreateAlloca(lanes(width).type(reduction.kind));
+  }
+}
+
+llvm::Value* PointEmitter::addressOf(const nest::Access& access) const {
+  return access.table >= 0 ? tables_[static_cast<size_t>(access.table)]
+                           : addresses_[static_cast<size_t>(access.operand)];
+}
+
+// Numbers stand everywhere; what is known once for a row is the same in all lanes.
+llvm::Value* PointEmitter::value(int id, LaneBuilder& lanes, const Known& known) const {
+  const nest::Expr& e = nest_.value(id);
+  if (e.op == nest::Expr::Op::Number) return lanes.number(e.kind, e.number);
+  const auto index = static_cast<size_t>(id);
+  return known[index] != nullptr ? known[index] : lanes.splat(rowValues_[index]);
+}
+
+llvm::Value* PointEmitter::expression(const nest::Expr& e, LaneBuilder& lanes, const Points& points,
+                                      const Known& known) {
+  using Op = nest::Expr::Op;
+  const auto at = [&](int id) { return id < 0 ? nullptr : value(id, lanes, known); };
+  switch (e.op) {
+    case Op::Load: {
+      const nest::Access& access = nest_.accesses[static_cast<size_t>(e.a)];
+      AGLOW_CHECK(access.strides.back() == 0 || access.strides.back() == 1, "lanes that are not neighbours in memory");
+      return lanes.load(e.kind, addressOf(access), points.offset(static_cast<size_t>(e.a)), access.strides.back() == 0);
+    }
+    case Op::Number:
+      return lanes.number(e.kind, e.number);
+    case Op::Apply: {
+      const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;
+      return lanes.apply(e.scalar, kind, at(e.a), at(e.b), at(e.c));
+    }
+    case Op::Convert:
+      return lanes.convert(at(e.a), nest_.value(e.a).kind, e.kind, e.saturate, e.rounding);
+    case Op::Kept:
+      return lanes.load(e.kind, rows_[static_cast<size_t>(e.a)], points.position);
+    case Op::Reduced:
+      return lanes.splat(totals_[static_cast<size_t>(e.a)]);
+    case Op::Given:
+      return points.given;
+  }
+  AGLOW_CHECK(false, "no such expression");
+}
+
+void PointEmitter::values(const nest::Block& block, const Points& points, Known& known) {
+  LaneBuilder here = lanes(points.width);
+  for (int id = block.begin; id < block.end; ++id)
+    known[static_cast<size_t>(id)] = expression(nest_.value(id), here, points, known);
+}
+
+void PointEmitter::stores(const nest::Block& block, const Points& points, const Known& known) {
+  LaneBuilder here = lanes(points.width);
+  for (const nest::Store& store : block.stores) {
+    const ElemKind kind = nest_.value(store.value).kind;
+    llvm::Value* stored = value(store.value, here, known);
+    if (store.row >= 0)
+      here.store(kind, stored, rows_[static_cast<size_t>(store.row)], points.position);
+    else
+      here.store(kind, stored, addressOf(nest_.accesses[static_cast<size_t>(store.access)]),
+                 points.offset(static_cast<size_t>(store.access)));
+  }
+}
+
+void PointEmitter::row(const nest::Block& block, const Points& points) {
+  values(block, points, rowValues_);
+  stores(block, points, rowValues_);
+}
+
+void PointEmitter::each(const nest::Stage& stage, const Points& points) {
+  Known known(nest_.values.size());
+  values(stage.each, points, known);
+  LaneBuilder here = lanes(points.width);
+  for (const int id : stage.reductions) {
+    const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+    llvm::AllocaInst* slot = accumulators_[static_cast<size_t>(id)].at(points.width);
+    llvm::Value* held = b.CreateLoad(slot->getAllocatedType(), slot);
+    b.CreateStore(here.apply(reduction.combine, reduction.kind, held, value(reduction.value, here, known)), slot);
+  }
+  stores(stage.each, points, known);
+}
+
+void PointEmitter::startReductions(const nest::Stage& stage) {
+  for (const int id : stage.reductions) {
+    const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+    for (const auto& [width, slot] : accumulators_[static_cast<size_t>(id)])
+      b.CreateStore(lanes(width).number(reduction.kind, reduction.start), slot);
+  }
+}
+
+// Halves until one lane is left: the same tree whatever the row's length.
+void PointEmitter::finishReductions(const nest::Stage& stage) {
+  for (const int id : stage.reductions) {
+    const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+    const auto& slots = accumulators_[static_cast<size_t>(id)];
+    llvm::Value*& total = totals_[static_cast<size_t>(id)];
+    total = nullptr;
+    for (auto it = slots.rbegin(); it != slots.rend(); ++it) {
+      llvm::Value* held = b.CreateLoad(it->second->getAllocatedType(), it->second);
+      for (int width = it->first; width > 1; width /= 2) {
+        std::vector<int> low, high;
+        for (int i = 0; i < width / 2; ++i) {
+          low.push_back(i);
+          high.push_back(i + width / 2);
+        }
+        llvm::Value* x = width == 2 ? b.CreateExtractElement(held, uint64_t{0}) : b.CreateShuffleVector(held, low);
+        llvm::Value* y = width == 2 ? b.CreateExtractElement(held, uint64_t{1}) : b.CreateShuffleVector(held, high);
+        held = lanes(width / 2).apply(reduction.combine, reduction.kind, x, y);
+      }
+      total = total == nullptr ? held : lanes(1).apply(reduction.combine, reduction.kind, total, held);
+    }
+  }
+}
+
+}  // namespace aglow::codegen

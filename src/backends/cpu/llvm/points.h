@@ -1,0 +1,61 @@
+// The blocks of a nest on lanes.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "backends/cpu/llvm/steps.h"
+#include "codegen/nest/nest.h"
+
+namespace aglow::codegen {
+
+// Where the points of a block stand.
+struct Points {
+  int width = 1;
+  std::function<llvm::Value*(size_t access)> offset;  // the access' element at the first point
+  llvm::Value* position = nullptr;                    // of the first point in its row
+  llvm::Value* given = nullptr;                       // Expr::Given
+};
+
+// Prints blocks one after the other, where the builder stands, and remembers what later ones need.
+class PointEmitter {
+public:
+  // `addresses` has one for each operand of the nest that an access is of.
+  PointEmitter(const EmitContext& context, llvm::IRBuilder<>& builder, const nest::Nest& nest,
+               std::vector<llvm::Value*> addresses);
+
+  // Memory on the stack for rows and reductions; the builder stands in the function's entry.
+  void makeSlots(llvm::ArrayRef<int> widths);
+
+  // What is known once per row.
+  void row(const nest::Block& block, const Points& points);
+  // One step of a pass: the values, what reductions take from them, the stores.
+  void each(const nest::Stage& stage, const Points& points);
+
+  void startReductions(const nest::Stage& stage);
+  void finishReductions(const nest::Stage& stage);
+
+private:
+  using Known = std::vector<llvm::Value*>;  // by value
+
+  LaneBuilder lanes(int width) { return {b, context_.library, context_.target, width}; }
+  llvm::Value* addressOf(const nest::Access& access) const;
+  void values(const nest::Block& block, const Points& points, Known& known);
+  llvm::Value* value(int id, LaneBuilder& lanes, const Known& known) const;
+  llvm::Value* expression(const nest::Expr& e, LaneBuilder& lanes, const Points& points, const Known& known);
+  void stores(const nest::Block& block, const Points& points, const Known& known);
+
+  const EmitContext& context_;
+  llvm::IRBuilder<>& b;
+  const nest::Nest& nest_;
+  std::vector<llvm::Value*> addresses_, tables_;
+  std::vector<llvm::AllocaInst*> rows_;
+  std::vector<std::map<int, llvm::AllocaInst*>> accumulators_;  // by reduction and width
+  std::vector<llvm::Value*> totals_;                            // by reduction
+  Known rowValues_;
+};
+
+}  // namespace aglow::codegen
