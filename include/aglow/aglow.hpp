@@ -193,7 +193,7 @@ public:
     const std::string wanted = !name.empty() ? name : functions_.size() == 1 ? functions_[0].name() : "main";
     for (const Function& one : functions_)
       if (one.name() == wanted) return one;
-    detail::check(aglow_select(handle(), wanted.c_str()));
+    detail::check(aglow_select(handle(), name.c_str()));
     throw Error(AGLOW_INTERNAL, "a function is missing");
   }
 

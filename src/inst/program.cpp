@@ -160,14 +160,19 @@ std::vector<const Region*> sharedRegions(std::span<const Program> programs) {
   std::list<const Region*> all;
   std::unordered_map<std::string_view, std::list<const Region*>::iterator> places;
   for (const Program& program : programs) {
-    auto next = all.begin();  // behind the program's last region
+    std::vector<const Region*> fresh;  // to stand before the program's next region that others have, or at the end
+    const auto insertFresh = [&](std::list<const Region*>::iterator before) {
+      for (const Region* region : fresh) places.emplace(region->name, all.insert(before, region));
+      fresh.clear();
+    };
     for (const Region& region : program.regions) {
       if (!region.declared()) continue;
       if (const auto it = places.find(region.name); it != places.end())
-        next = std::next(it->second);
+        insertFresh(it->second);
       else
-        places.emplace(region.name, all.insert(next, &region));
+        fresh.push_back(&region);
     }
+    insertFresh(all.end());
   }
   return {all.begin(), all.end()};
 }

@@ -60,7 +60,7 @@ TEST(CppApi, FaultsAreExceptions) {
     }
     return std::string("nothing");
   };
-  EXPECT_THAT(text([&] { model.run(); }), HasSubstr("main"));
+  EXPECT_THAT(text([&] { model.run(); }), HasSubstr("none is named main"));
   EXPECT_THAT(text([&] { model.function("ad"); }), HasSubstr("did you mean 'add'"));
   EXPECT_THAT(text([&] { model.state<float>("total"); }), HasSubstr("no state 'total'"));
   EXPECT_THAT(text([&] { model.setState("count", std::vector<float>{1}); }), HasSubstr("takes 8 bytes"));

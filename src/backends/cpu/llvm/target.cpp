@@ -38,7 +38,7 @@ const TestedTarget* testedTarget(const llvm::Triple& triple, const llvm::Triple&
   // Of C libraries, this machine's may be another.
   const bool common = triple.getEnvironment() == llvm::Triple::GNU || !triple.hasEnvironment();
   if (!common && triple.getEnvironment() != host.getEnvironment()) return nullptr;
-  if (!triple.isOSLinux() || !triple.isOSBinFormatELF() || triple.getSubArch() != llvm::Triple::NoSubArch)
+  if (!triple.isOSLinux() || !triple.isOSBinFormatELF() || triple.isArm64e() || triple.isWindowsArm64EC())
     return nullptr;
   for (const TestedTarget& row : kTestedTargets)
     if (row.arch == triple.getArch()) return &row;
@@ -158,7 +158,7 @@ Status Target::find(const TargetOptions& options) {
       return badTarget(
           fmt::format("'{}' with these features has no {}, which code for {} counts on", cpu_, feature, tested->triple),
           fmt::format("the plainest processor is '{}'", tested->plainCpu));
-  if (has("soft-float"))
+  if (triple.isX86() && has("soft-float"))
     return badTarget("code that computes floats without instructions for them is not generated", {});
 
   cpu::Machine& shape = shape_;
