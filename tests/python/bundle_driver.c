@@ -87,8 +87,8 @@ int main(int count, char** words) {
   before = allocations;
   parallel.run = backwards;
   parallel.context = &units;
-  status = entry->parallel != NULL ? entry->parallel(constants, memory, activations, &parallel)
-                                   : entry->run(constants, memory, activations);
+  status = entry->parallel != NULL ? entry->parallel(constants, memory, activations, NULL, &parallel)
+                                   : entry->run(constants, memory, activations, NULL);
   printf("run %d\nallocations %d\nunits %" PRId64 "\n", status, allocations - before, units);
   checkGuard(constants, info->constant_bytes);
   checkGuard(memory, entry->mutable_bytes);

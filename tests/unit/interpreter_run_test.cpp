@@ -185,7 +185,7 @@ TEST(Interpreter, RefusesWhatDoesNotFitTheProgram) {
 }
 
 TEST(Interpreter, CountsMemoryBeforeItAllocates) {
-  const std::string_view body = "%a = alloc f32[4] copy @out %a, @in %x copy @out %y, @in %a dealloc %a";
+  const std::string_view body = "%a = alloc f32[4] Add @out %a, @in %w, @in %s copy @out %y, @in %a dealloc %a";
   InterpreterOptions options;
   options.memoryLimit = 64 + 4 * 16 + 2;
   EXPECT_TRUE(InterpreterExecutable::create(placedProgram(body), options).ok());
