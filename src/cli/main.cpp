@@ -1,10 +1,12 @@
 // aglow: the program. Parses the command line, runs one command, and turns every fault into its exit code.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include "cli/cli.h"
 #include "cli/interrupts.h"
@@ -88,12 +90,15 @@ int main(int argc, char** argv) {
   using namespace aglow;
   // Writing to what is closed or full fails, and is told as every other fault.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
-  cli::watchSignals();
   ExitCode code = ExitCode::Internal;
   try {
+    cli::watchSignals();
     code = cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    code = cli::report(Error{.code = Code::OutOfMemory, .message = "an allocation failed"});
+    // What there is to say needs no memory.
+    constexpr std::string_view kWords = "error[E402] an allocation failed\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
+    code = ExitCode::OutOfResources;
   } catch (const std::exception& fault) {
     code = cli::report(Error{.code = Code::Internal, .message = fault.what()});
   }
