@@ -89,6 +89,11 @@ def empty_axes(opset):
     return made
 
 
+def repeated_axes():
+    return model([node("Unsqueeze", ["x", "one"], ["u"]), node("Squeeze", ["u", "twice"])], {"x": X},
+                 {"one": np.array([1], np.int64), "twice": np.array([1, -2], np.int64)})
+
+
 def without(*fields):
     made = model([node("Relu", ["x"])], {"x": X})
     for name in fields:
@@ -116,6 +121,7 @@ MODELS = {
     "the condition of a loop": (lambda: counting_loop(3, (), (1,)), X + 3, "the body declares its condition as bool[1]",
                                 2),
     "empty axes": (lambda: empty_axes(17), X, "expected an axis in 'axes', got none", 2),
+    "axes twice": (repeated_axes, X, "expected every axis once in 'axes', got [1,1]", 2),
     "empty axes as an attribute": (lambda: empty_axes(11), X, "expected an axis in 'axes', got none", 2),
 }
 SORTED = {"nodes out of order": out_of_order, "a branch out of order": nested_out_of_order,

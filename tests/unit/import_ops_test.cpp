@@ -154,6 +154,20 @@ TEST(ImportQuantizeLinear, DividesInTheScalesPrecision) {
   EXPECT_EQ(values({"QuantizeLinear", {x, scale, zero}, {Attribute("precision", 1)}, 23}), Doubles{12300});
 }
 
+TEST(ImportNorms, GiveTheKindOfTheirScale) {
+  const Tensor halves = of(ElemKind::Float16, {1, 2}, {1, 3}), scale = floats({2}, {1, 2});
+  const Tensor layer = result({"LayerNormalization", {halves, scale}, {Attribute("epsilon", 0.0F)}, 12});
+  EXPECT_EQ(layer.type().kind(), ElemKind::Float32);
+  EXPECT_EQ(layer.doubles(), (Doubles{-1, 2}));
+  EXPECT_FALSE(runNode({"LayerNormalization", {halves, scale}, {}, 17}).ok());
+  const Tensor rms = result({"RMSNormalization",
+                             {floats({1, 2}, {1, 1}), of(ElemKind::Float16, {2}, {1, 2})},
+                             {Attribute("epsilon", 0.0F)},
+                             23});
+  EXPECT_EQ(rms.type().kind(), ElemKind::Float16);
+  EXPECT_EQ(rms.doubles(), (Doubles{1, 2}));
+}
+
 TEST(ImportUnique, TellsRowsOfAnAxisApart) {
   const OnnxNode node{
       "Unique", {floats({3, 2}, {1, 0, NAN, 2, 1, 0})}, {Attribute("axis", 0), Attribute("sorted", 0)}, 11, 4};

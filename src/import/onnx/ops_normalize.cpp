@@ -67,22 +67,26 @@ void checkStash(const OpImport& c) {
 
 void layerNormalization(OpImport& c) {
   checkStash(c);
-  const Value x = c.in(0);
-  aglow::Node* node = c.b.layerNorm(
-      x, c.in(1), c.optional(2), {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
+  // Before opset 17 it is onnxruntime's operator, whose input may be of another kind than its parameters and result.
+  const ElemKind to = c.in(1).kind();
+  const bool mixed = c.version < 17 && c.in(0).kind() != to;
+  const Value x = mixed ? widened(c.b, c.in(0)) : c.in(0);
+  const auto parameter = [&](Value v) { return mixed && v ? c.b.casted(v, x.kind()) : v; };
+  aglow::Node* node =
+      c.b.layerNorm(x, parameter(c.in(1)), parameter(c.optional(2)),
+                    {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
   const ElemKind stash = c.elem("stash_type", ElemKind::Float32);
-  c.out(0, node->result(0));
+  c.out(0, mixed ? c.b.casted(node->result(0), to) : node->result(0));
   for (int i = 1; i < 3; ++i)
     if (c.wants(i)) c.out(i, c.b.casted(node->result(i), stash));
 }
 
 void rmsNormalization(OpImport& c) {
   checkStash(c);
-  Value x = c.in(0);
   const ElemKind to = c.in(1).kind();
-  if (x.kind() != to) x = widened(c.b, x);
-  const Value y =
-      c.b.rmsNorm(x, c.in(1), {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
+  const Value x = c.in(0).kind() != to ? widened(c.b, c.in(0)) : c.in(0);
+  const Value y = c.b.rmsNorm(x, c.b.casted(c.in(1), x.kind()),
+                              {.axis = c.axis(c.integer("axis", -1), x.rank()), .epsilon = c.real("epsilon", 1e-5)});
   c.out(c.b.casted(y, to));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
@@ -54,8 +55,11 @@ void flatten(OpImport& c) {
 
 void squeeze(OpImport& c) {
   const Value x = c.in(0);
-  const std::vector<int64_t> axes = c.axes(c.intsFromInputOrAttr(1, "axes"), x.rank());
+  std::vector<int64_t> axes = c.intsFromInputOrAttr(1, "axes");
   const bool given = !axes.empty();
+  for (int64_t& axis : axes) axis = c.axis(axis, x.rank());
+  if (std::set<int64_t>(axes.begin(), axes.end()).size() != axes.size())
+    c.depart(fmt::format("expected every axis once in 'axes', got {}", listText(axes)), "each is squeezed once");
   if (!given && (c.hasAttr("axes") || c.has(1)))
     c.depart("expected an axis in 'axes', got none", "all axes of extent 1 are squeezed, as without 'axes'");
   std::vector<int64_t> dims;

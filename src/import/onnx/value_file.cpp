@@ -92,9 +92,7 @@ TypeProto valueType(int32_t elemType, bool sequence, int32_t keyType) {
 
 Result<ElemKind> elementKindOf(const TypeProto& type) {
   const TypeProto& tensor = tensorOf(type);
-  const std::optional<ElemKind> kind =
-      tensor.kind == TypeProto::Kind::Tensor ? elemKindByOnnx(tensor.elemType) : std::nullopt;
-  if (kind) return *kind;
+  if (tensor.kind == TypeProto::Kind::Tensor) return elemKindOf(tensor.elemType, Code::BadGraph);
   return Error{.code = Code::UnsupportedFeature,
                .message = fmt::format("values of type {} are not supported", describe(type))};
 }
