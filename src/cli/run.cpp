@@ -5,6 +5,7 @@
 #include "cli/session.h"
 #include "cli/value_json.h"
 #include "compile/text_files.h"
+#include "import/onnx/host_values.h"
 #include "support/file_set.h"
 #include "support/quote.h"
 #include "tensor/npy.h"
@@ -128,7 +129,7 @@ Diagnosed<std::vector<NamedOutputs>> runModel(const SessionRequest& request) {
   if (!outputs.ok()) return Diagnostics(outputs.diagnostics()).at(request.model.model);
   NamedOutputs named{.prefix = {}, .names = {}, .values = *std::move(outputs), .areMaps = {}};
   for (const onnx::ValueInfo& info : opened->session->graph().outputs) {
-    const bool maps = !named.values[named.names.size()].maps.empty() || holdsMaps(info.type);
+    const bool maps = !named.values[named.names.size()].maps.empty() || onnx::holdsMaps(info.type);
     named.names.push_back(info.name);
     named.areMaps.push_back(maps);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "import/onnx/host_values.h"
 #include "import/onnx/tensor_data.h"
 #include "import/onnx/value_file.h"
 #include "support/file.h"
@@ -104,7 +105,8 @@ Result<MapColumn> columnOf(const std::vector<json>& values, const TypeProto& typ
   }
   std::vector<int64_t> numbers;
   for (const json& value : values) {
-    if (!value.is_number_integer()) return misfit(fmt::format("expected an integer, got {}", value.type_name()));
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
+      return misfit(fmt::format("expected an integer of 64 bits, got {}", value.dump()));
     numbers.push_back(value.get<int64_t>());
   }
   return MapColumn(Tensor::fromInts(Type(kind, shape), numbers));
@@ -145,11 +147,6 @@ Result<ModelValue> valueOf(const json& parsed, const TypeProto& type) {
 
 }  // namespace
 
-bool holdsMaps(const TypeProto& declared) {
-  const TypeProto& type = insideOptional(declared);
-  return (type.kind == TypeProto::Kind::Sequence ? *type.elem : type).kind == TypeProto::Kind::Map;
-}
-
 Result<std::string> mapsText(const ModelValue& value) {
   if (!value.isSequence) return mapText(value.maps.front());
   std::string out;
@@ -172,7 +169,7 @@ Result<ModelValue> readMaps(const std::string& file, const TypeProto& type) {
 }
 
 Result<ModelValue> readValue(const std::string& file, const TypeProto& type) {
-  return holdsMaps(type) ? readMaps(file, type) : onnx::readNpyValue(file, type);
+  return onnx::holdsMaps(type) ? readMaps(file, type) : onnx::readNpyValue(file, type);
 }
 
 }  // namespace aglow::cli

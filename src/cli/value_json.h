@@ -9,9 +9,6 @@
 
 namespace aglow::cli {
 
-// Whether values of a type are maps or sequences of them, and so go into .json files.
-bool holdsMaps(const onnx::TypeProto& type);
-
 // UnsupportedFeature where a string is not UTF-8.
 Result<std::string> mapsText(const ModelValue& value);
 // BadNpy where the file holds something else than the type asks for.

@@ -232,8 +232,9 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
     for (size_t i = 0; i < port.items.size(); ++i) sources[port.items[i].placeholder] = {port.name, i};
   }
   CompileOptions options = context_.compile;
-  // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would.
-  const bool isCut = remainder.number > 0 || !part->alone.empty() || part->next != nullptr;
+  // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would,
+  // and so would what comes before the nodes that a model ends with.
+  const bool isCut = remainder.number > 0 || part->next != nullptr;
   if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
     options.backend = kReferenceBackend;
   auto compiled = compileImported(std::move(imported->model), options);

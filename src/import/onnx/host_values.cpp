@@ -61,6 +61,11 @@ void GraphImport::leaveToHost() const {
   throw BuildFailure(needsRuntime());
 }
 
+bool holdsMaps(const TypeProto& type) {
+  const bool inside = type.kind == TypeProto::Kind::Optional || type.kind == TypeProto::Kind::Sequence;
+  return inside ? holdsMaps(*type.elem) : type.kind == TypeProto::Kind::Map;
+}
+
 Result<MapKeys> zipMapKeys(const std::vector<std::string>& words, const std::vector<int64_t>& numbers) {
   if (words.empty() == numbers.empty())
     return Error{.code = Code::BadNode,

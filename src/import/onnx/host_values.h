@@ -14,6 +14,9 @@ bool worksOnHost(const Node& node);
 // Why strings and maps cannot be compiled.
 Error needsRuntime();
 
+// Whether values of a type are maps, or sequences of them.
+bool holdsMaps(const TypeProto& type);
+
 // What ZipMap's attributes name its columns, and the table [rows, columns] that it makes of numbers of a type.
 Result<MapKeys> zipMapKeys(const std::vector<std::string>& words, const std::vector<int64_t>& numbers);
 Result<Shape> zipMapShape(const Type& type, const MapKeys& keys);

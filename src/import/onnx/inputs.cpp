@@ -108,6 +108,10 @@ private:
   std::optional<ElemKind> kindOf(const ValueInfo& info) {
     const TypeProto& type =
         info.type.kind == TypeProto::Kind::Optional && info.type.elem != nullptr ? *info.type.elem : info.type;
+    if (holdsMaps(type)) {
+      report(needsRuntime().at(fmt::format("input '{}' ({})", info.name, describe(info.type))));
+      return std::nullopt;
+    }
     if (type.kind != TypeProto::Kind::Tensor) {
       const bool none = type.kind == TypeProto::Kind::None;
       report({.code = none ? Code::BadGraph : Code::UnsupportedFeature,
