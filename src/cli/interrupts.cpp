@@ -46,7 +46,8 @@ void watchSignals() {
       while (::sigwait(&signals, &signal) != 0 || signal == 0) {
       }
       say();
-      endProgram(kExit);
+      removeTemporaries();
+      ::_exit(kExit);
     }).detach();
   } catch (const std::system_error&) {
     // Without a thread: most temporary files have no names, and go by themselves.

@@ -134,12 +134,12 @@ std::string lastLine(const std::string& log) {
 }
 
 Status runScript(const TemporaryFolder& folder, const nlohmann::json& job) {
-  const std::string script = folder.file("script.py"), order = folder.file("job.json"), log = folder.file("log");
+  const std::string script = folder.file("script.py"), order = folder.file("job.json");
   std::ofstream(script) << kScript;
   std::ofstream(order) << job.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   const std::string program = python();
-  AGLOW_TRY(const int code, runProgram({program, script, order}, log));
-  const std::string said = lastLine(readAll(log));
+  AGLOW_TRY(const int code, runProgram({program, script, order}, folder.path()));
+  const std::string said = lastLine(readAll(folder.file("log")));
   const std::string hint =
       fmt::format("{} -m pip install onnxruntime, or set AGLOW_PYTHON to a Python that has it", program);
   if (code == kNoProgram)

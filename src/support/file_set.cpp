@@ -1,6 +1,4 @@
-// Every file is written whole and safe on the disk before the first one gets its name. Names are then given in one go,
-// which no signal interrupts and which is undone when it fails half way; only the loss of the machine or SIGKILL can
-// come in between.
+// Every file is written whole, and is safe on the disk, before the first one gets its name.
 #include "support/file_set.h"
 
 #include <fcntl.h>
@@ -8,13 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+
+#include "support/give_names.h"
 
 namespace aglow {
 
@@ -34,21 +33,12 @@ std::string folderOf(const std::string& path) {
   return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
 }
 
-// One name per process and call; what another process has left behind is not touched.
+// A name that nobody has, on this or another machine that sees the folder.
 std::string temporaryName(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return folderOf(path) + ".aglow-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
-}
-
-// Calls make(name) until it does not fail because of the name.
-template <class Make>
-std::optional<Temporary> withFreshName(const std::string& path, const Make& make) {
-  const Uninterrupted whole;
-  while (true) {
-    std::string name = temporaryName(path);
-    if (make(name.c_str())) return Temporary(std::move(name));
-    if (errno != EEXIST) return std::nullopt;
-  }
+  uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0)
+    number = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  return folderOf(path) + ".aglow-" + std::to_string(number) + ".tmp";
 }
 
 // How a descriptor's file is found under a name.
@@ -119,11 +109,13 @@ Status FileSet::write(Pending& file, Pieces pieces, mode_t mode) const {
     file.nameless = std::move(opened);
     return {};
   }
-  file.named = withFreshName(file.path, [&](const char* name) {
-    opened = FileDescriptor(::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-    return opened.valid();
-  });
-  if (!file.named) return fault("cannot create a file in this folder");
+  {
+    const Uninterrupted whole;
+    std::string name = temporaryName(file.path);
+    opened = FileDescriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (!opened.valid()) return fault("cannot create a file in this folder");
+    file.named.emplace(std::move(name));
+  }
   if (!fill(opened, pieces) || !opened.close()) return fault("cannot write");
   return {};
 }
@@ -150,49 +142,23 @@ Status FileSet::addFolder(const std::string& path) {
   return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + failed.message(), .where = path};
 }
 
-Status FileSet::publish(Pending& file) const {
-  if (file.nameless.valid()) {
-    const std::string from = pathOf(file.nameless);
-    file.named = withFreshName(file.path, [&](const char* name) {
-      return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-    });
-    if (!file.named || !file.nameless.close()) return fault("cannot write");
-  }
-  AGLOW_OK(checkReplaceable(file.path));
-  // What was there is only needed where a later file may fail. Some file systems have no second names for a file.
-  struct stat info{};
-  if (files_.size() > 1 && ::lstat(file.path.c_str(), &info) == 0) {
-    file.former = withFreshName(file.path, [&](const char* name) {
-      return ::link(file.path.c_str(), name) == 0 || (errno != EEXIST && ::rename(file.path.c_str(), name) == 0);
-    });
-    if (!file.former) return fault("cannot replace");
-  }
-  if (::rename(file.named->path().c_str(), file.path.c_str()) != 0) return fault("cannot write");
-  file.named->release();
-  file.done = true;
-  return {};
-}
-
-void FileSet::restore(Pending& file) {
-  if (file.former) {
-    if (::rename(file.former->path().c_str(), file.path.c_str()) == 0) file.former->release();
-  } else if (file.done) {
-    ::unlink(file.path.c_str());
-  }
-}
-
 Status FileSet::commit() {
-  const Uninterrupted whole;
-  for (Pending& file : files_) {
-    Status published = publish(file);
-    if (published.ok()) continue;
-    Error failed = std::move(published).error().at(file.path);
-    std::for_each(files_.rbegin(), files_.rend(), restore);
-    files_.clear();
-    return failed;
+  std::vector<NewName> names;
+  for (const Pending& file : files_) {
+    if (Status status = checkReplaceable(file.path); !status.ok()) return std::move(status).error().at(file.path);
+    names.push_back({.path = file.path,
+                     .from = file.named ? file.named->path() : pathOf(file.nameless),
+                     .temporary = temporaryName(file.path),
+                     .former = temporaryName(file.path),
+                     .isNameless = !file.named});
   }
+  const Uninterrupted whole;
+  if (const auto failed = giveNames(names)) return fault("cannot write", failed->number).at(names[failed->file].path);
+  for (Pending& file : files_)
+    if (file.named) file.named->release();
   files_.clear();
   for (Temporary& folder : folders_) folder.release();
+  folders_.clear();
   return {};
 }
 

@@ -39,13 +39,9 @@ private:
     std::string path;
     FileDescriptor nameless = FileDescriptor();
     std::optional<Temporary> named = {};
-    std::optional<Temporary> former = {};  // what was at the path
-    bool done = false;
   };
 
   Status write(Pending& file, Pieces pieces, mode_t mode) const;
-  Status publish(Pending& file) const;
-  static void restore(Pending& file);
 
   std::vector<Pending> files_;
   std::vector<Temporary> folders_;  // that were made, outermost first

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "support/file.h"
@@ -43,10 +44,16 @@ private:
 
 }  // namespace
 
-Result<int> runProgram(const std::vector<std::string>& words, const std::string& log) {
+Result<int> runProgram(const std::vector<std::string>& words, const std::string& folder) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  std::string temporary = "TMPDIR=" + folder;
+  std::vector<char*> variables = {temporary.data()};
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (!std::string_view(*variable).starts_with("TMPDIR=")) variables.push_back(*variable);
+  variables.push_back(nullptr);
+  const std::string log = folder + "/log";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -58,7 +65,7 @@ Result<int> runProgram(const std::vector<std::string>& words, const std::string&
   std::optional<RunningProgram> running;
   {
     const Uninterrupted whole;
-    failed = posix_spawnp(&child, arguments.front(), &actions, attributes.get(), arguments.data(), environ);
+    failed = posix_spawnp(&child, arguments.front(), &actions, attributes.get(), arguments.data(), variables.data());
     if (failed == 0) running.emplace(child);
   }
   posix_spawn_file_actions_destroy(&actions);

@@ -1,7 +1,5 @@
 #include "support/temporary.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -16,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Never destroyed: endProgram may come while main returns.
+// Never destroyed: a signal may come while main returns.
 struct Registry {
   std::recursive_mutex mutex;
   std::map<std::string, Temporary::Goes> paths;
@@ -36,13 +34,12 @@ void remove(const std::string& path, Temporary::Goes goes) {
     fs::remove(path, ignored);
 }
 
-// Asked first, so that a compiler removes what it has written, and then made to.
+// Waits until the last one is gone, and writes nothing any more.
 void endGroup(pid_t leader) {
   constexpr int kPatience = 200;
-  ::kill(-leader, SIGTERM);
+  ::kill(-leader, SIGKILL);
   for (int i = 0; i < kPatience && ::kill(-leader, 0) == 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(-leader, SIGKILL);
 }
 
 }  // namespace
@@ -104,13 +101,12 @@ Uninterrupted::~Uninterrupted() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void endProgram(int exitCode) {
+void removeTemporaries() {
   Registry& all = registry();
   all.mutex.lock();
   for (const pid_t leader : all.leaders) endGroup(leader);
   // What lies in a folder comes after it.
   for (auto path = all.paths.rbegin(); path != all.paths.rend(); ++path) remove(path->first, path->second);
-  ::_exit(exitCode);
 }
 
 }  // namespace aglow

@@ -57,7 +57,7 @@ private:
   pid_t leader_;
 };
 
-// While one lives, signals that this thread can get wait, and endProgram does.
+// While one lives, signals that this thread can get wait, and so does removeTemporaries.
 class Uninterrupted {
 public:
   Uninterrupted();
@@ -70,7 +70,8 @@ private:
   sigset_t before_;
 };
 
-// Ends the process now, from any thread but no signal handler, and leaves nothing temporary.
-[[noreturn]] void endProgram(int exitCode);
+// Takes away all that is temporary, for a program that ends now. Whoever wants something temporary afterwards, or is
+// Uninterrupted, waits for ever. From any thread, but no signal handler.
+void removeTemporaries();
 
 }  // namespace aglow

@@ -25,7 +25,7 @@ std::string compilerFor(const std::string& triple, bool host) {
 Result<std::string> linkSharedObject(const std::string& object, const std::string& name, const std::string& triple,
                                      bool host) {
   AGLOW_TRY(const TemporaryFolder folder, TemporaryFolder::create());
-  const std::string from = folder.file(name + ".o"), to = folder.file(name + ".so"), log = folder.file("log");
+  const std::string from = folder.file(name + ".o"), to = folder.file(name + ".so");
   AGLOW_OK(writeFileAtomically(from, std::as_bytes(std::span(object))));
   const std::string soname = name + ".so", alias = "--defsym=aglow_bundle_info=" + name + "_info";
   const std::string compiler = compilerFor(triple, host);
@@ -36,9 +36,12 @@ Result<std::string> linkSharedObject(const std::string& object, const std::strin
   };
   std::string said;
   for (const auto& way : ways) {
-    AGLOW_TRY(const int code, runProgram(way, log));
-    if (code == 0) return readAll(to);
-    if (said.empty()) said = readAll(log);
+    AGLOW_TRY(const int code, runProgram(way, folder.path()));
+    if (code == 0) {
+      AGLOW_TRY(const SharedBytes linked, readFile(to));
+      return std::string(reinterpret_cast<const char*>(linked.bytes.data()), linked.bytes.size());
+    }
+    if (said.empty()) said = readAll(folder.file("log"));
   }
   return Error{.code = Code::Device,
                .message = fmt::format("the shared object cannot be linked{}{}", said.empty() ? "" : ": ", said),
