@@ -35,16 +35,14 @@ Error changed() {
       "write a new file and rename it: whoever has the old one open keeps it");
 }
 
-uint64_t hashOf(std::span<const std::byte> bytes) {
-  LineHash hash;
+// Whole lines, but for the last bytes of all.
+void add(LineHash& hash, std::span<const std::byte> bytes) {
   const size_t whole = bytes.size() / LineHash::kLine * LineHash::kLine;
   hash.add(bytes.data(), static_cast<int64_t>(whole / LineHash::kLine));
-  if (whole < bytes.size()) {
-    std::byte line[LineHash::kLine] = {};
-    std::memcpy(line, bytes.data() + whole, bytes.size() - whole);
-    hash.add(line, 1);
-  }
-  return hash.value();
+  if (whole == bytes.size()) return;
+  std::byte line[LineHash::kLine] = {};
+  std::memcpy(line, bytes.data() + whole, bytes.size() - whole);
+  hash.add(line, 1);
 }
 
 }  // namespace
@@ -52,10 +50,9 @@ uint64_t hashOf(std::span<const std::byte> bytes) {
 bool FileDescriptor::close() { return !valid() || ::close(std::exchange(fd_, -1)) == 0; }
 
 Status readAt(const FileDescriptor& file, uint64_t offset, std::span<std::byte> to) {
-  constexpr size_t kChunk = size_t{1} << 30;
   for (std::span<std::byte> rest = to; !rest.empty();) {
-    const ssize_t got = ::pread(file.get(), rest.data(), std::min(rest.size(), kChunk),
-                                static_cast<off_t>(offset + (to.size() - rest.size())));
+    const ssize_t got =
+        ::pread(file.get(), rest.data(), rest.size(), static_cast<off_t>(offset + (to.size() - rest.size())));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fault("cannot read");
     if (got == 0) return changed();
@@ -93,13 +90,19 @@ Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path
 }
 
 Status InputFile::read(uint64_t offset, std::span<std::byte> to) const {
-  AGLOW_OK(readAt(file_, offset, to));
+  // Pieces are hashed while the processor still has them.
+  constexpr size_t kPiece = size_t{256} << 10;
+  LineHash hash;
+  for (size_t at = 0; at < to.size(); at += kPiece) {
+    const std::span<std::byte> piece = to.subspan(at, std::min(kPiece, to.size() - at));
+    AGLOW_OK(readAt(file_, offset + at, piece));
+    add(hash, piece);
+  }
   AGLOW_TRY(const Stamp now, stampOf(file_));
   if (now != stamp_) return changed();
   // A writer may set the time back.
-  const uint64_t hash = hashOf(to);
   const std::lock_guard lock(mutex_);
-  if (hashes_.try_emplace({offset, to.size()}, hash).first->second != hash) return changed();
+  if (hashes_.try_emplace({offset, to.size()}, hash.value()).first->second != hash.value()) return changed();
   return {};
 }
 

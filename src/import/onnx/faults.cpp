@@ -8,6 +8,7 @@
 
 #include "import/onnx/op_import.h"
 #include "import/onnx/parts.h"
+#include "import/onnx/tensor_check.h"
 #include "import/onnx/tensor_data.h"
 #include "support/quote.h"
 
@@ -52,7 +53,7 @@ private:
       scope.names.insert(name);
       if (!tensor.ok()) report(tensor.error(), scope);
     };
-    for (const TensorProto& tensor : graph.initializers) initializer(tensor.name, toValue(tensor, model_));
+    for (const TensorProto& tensor : graph.initializers) initializer(tensor.name, checkTensor(tensor, model_));
     for (const SparseTensorProto& tensor : graph.sparseInitializers)
       initializer(tensor.values.name, toTensor(tensor, model_));
     visit(graph.nodes, scope);

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "import/onnx/external_data.h"
+#include "import/onnx/tensor_check.h"
 #include "import/wire/wire.h"
 #include "support/file.h"
 #include "support/quote.h"
@@ -204,7 +206,14 @@ Result<Tensor> fromTyped(const TensorProto& t, Type type, const Model& model) {
   return fromVarints(t, std::move(type), model);
 }
 
-Result<Tensor> convert(const TensorProto& t, const Model& model) {
+// What is known of a tensor before its bytes are read: there are as many as the type needs, except of typed values,
+// which have to be decoded to be counted.
+struct Located {
+  Type type;
+  std::optional<ExternalFiles::Part> external = {};
+};
+
+Result<Located> locate(const TensorProto& t, const Model& model) {
   AGLOW_TRY(const ElemKind kind, elemKindOf(t.dataType, Code::BadTensor));
   if (t.isSegment) return Error{Code::UnsupportedFeature, "tensors stored in segments are not supported"};
   AGLOW_TRY(Shape shape, Shape::create(t.dims));
@@ -216,12 +225,19 @@ Result<Tensor> convert(const TensorProto& t, const Model& model) {
     if (!model.external)
       return Error{Code::BadExternalData,
                    "the model was read from memory, so it has no folder to find external data in"};
-    AGLOW_TRY(const ExternalFiles::Part part, model.external->find(t.externalData, storedBytes(type)));
-    return fromRead(std::move(type), [&](std::span<std::byte> to) { return part.read(to); });
+    AGLOW_TRY(ExternalFiles::Part part, model.external->find(t.externalData, storedBytes(type)));
+    return Located{std::move(type), std::move(part)};
   }
-  if (!t.data.empty()) return fromTyped(t, std::move(type), model);
-  AGLOW_OK(checkCount(storedBytes(type), static_cast<int64_t>(t.raw.size()), "bytes", type));
-  return fromStored(std::move(type), t.raw, model);
+  if (t.data.empty()) AGLOW_OK(checkCount(storedBytes(type), static_cast<int64_t>(t.raw.size()), "bytes", type));
+  return Located{std::move(type)};
+}
+
+Result<Tensor> convert(const TensorProto& t, const Model& model) {
+  AGLOW_TRY(Located located, locate(t, model));
+  if (located.external)
+    return fromRead(std::move(located.type), [&](std::span<std::byte> to) { return located.external->read(to); });
+  if (!t.data.empty()) return fromTyped(t, std::move(located.type), model);
+  return fromStored(std::move(located.type), t.raw, model);
 }
 
 // Positions in the dense tensor from indices in either of ONNX's two forms; they must ascend.
@@ -304,6 +320,16 @@ Result<ElemKind> elemKindOf(int64_t dataType, Code unknown) {
 
 Result<Tensor> toTensor(const TensorProto& proto, const Model& model) {
   return named(proto.name, convert(proto, model));
+}
+
+Status checkTensor(const TensorProto& proto, const Model& model) {
+  // Those are small, or rare.
+  if (proto.dataType == kStringType || !proto.data.empty()) {
+    AGLOW_OK(toValue(proto, model));
+    return {};
+  }
+  AGLOW_OK(named(proto.name, locate(proto, model)));
+  return {};
 }
 
 Result<Tensor> toTensor(const SparseTensorProto& proto, const Model& model) {
