@@ -132,6 +132,10 @@ TEST(CApi, TakesOptions) {
   EXPECT_EQ(aglow_options_set_backend(options, "interpreter"), AGLOW_OK);
   EXPECT_EQ(aglow_options_set_threads(options, 1), AGLOW_OK);
   EXPECT_EQ(aglow_options_set_threads(options, -1), AGLOW_USAGE);
+  EXPECT_EQ(aglow_options_set_threads(options, 1024), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_threads(options, 1'000'000'000), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("expected 1 to 1024"));
+  EXPECT_EQ(aglow_options_set_threads(options, 1), AGLOW_OK);
   EXPECT_EQ(aglow_options_set_dim(options, "batch", 1), AGLOW_OK);
   const int64_t dims[] = {1, -1};
   EXPECT_NE(aglow_options_set_shape(options, "x", dims, 2), AGLOW_OK);
