@@ -67,7 +67,7 @@ void aglow_options_free(aglow_options* options);
 /* "cpu", machine code for this processor, or "interpreter", the reference; by default the fastest that the library was
  * built with, which is cpu wherever LLVM was there. */
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
-/* At most so many; 0, the default, means one per processor. Outputs do not depend on it. */
+/* At most so many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
 aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
@@ -130,7 +130,7 @@ int aglow_find_output(const aglow_model* model, const char* name);
 
 typedef struct aglow_model_info {
   const char* target;    /* the machine it is compiled for */
-  int threads;           /* used at most */
+  int threads;           /* used at most; fewer than were asked for where the system gives no more */
   int64_t arena_bytes;   /* for intermediate results */
   int64_t weights_bytes; /* for constants */
 } aglow_model_info;
