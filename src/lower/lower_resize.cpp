@@ -152,6 +152,10 @@ std::vector<Value> resize(Builder& b, Node& node) {
   const Type& type = v.x().type();
   if (v.type().elements() == 0) return {b.splat({.elem = type.kind(), .shape = v.sizes()})};
   const bool crops = v.coordinates() == "tf_crop_and_resize";
+  // As torch has it, an axis that linear weights leave as long as it is stays, also where its scale is not 1: 1.1 makes
+  // 9 elements of 9.
+  const bool copies =
+      v.mode() == "linear" && (v.coordinates() == "half_pixel" || v.coordinates() == "pytorch_half_pixel");
   std::vector<Axis> axes;
   for (int axis = 0; axis < type.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
@@ -160,7 +164,7 @@ std::vector<Value> resize(Builder& b, Node& node) {
       a.start = v.roi()[i];
       a.end = v.roi()[i + static_cast<size_t>(type.rank())];
     }
-    if (a.from != a.to || a.scale != 1 || a.start != 0 || a.end != 1) axes.push_back(a);
+    if (a.from != a.to || (a.scale != 1 && !copies) || a.start != 0 || a.end != 1) axes.push_back(a);
   }
   // Axes that shrink most come first, so that the others have less to do.
   std::sort(axes.begin(), axes.end(), [](const Axis& p, const Axis& q) {

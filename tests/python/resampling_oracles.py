@@ -41,6 +41,8 @@ def interpolate(x, mode, aligned=False, size=None, scale_factor=None):
     for axis in range(2, x.ndim):
         scale = scale_factor and scale_factor[axis - 2]
         count = size[axis - 2] if size else int(np.floor(x.shape[axis] * scale))
+        if count == x.shape[axis] and mode == "linear":
+            continue  # whatever the scale
         weights = resized_axis(x.shape[axis], count, scale, mode, aligned)
         x = np.moveaxis(np.tensordot(weights, x, ([1], [axis])), 0, axis)
     return x

@@ -18,6 +18,7 @@ SIZES = [(1, None, (0.55,)), (1, None, (2.3,)), (1, (41,), None), (2, None, (1.5
 MODES = [("nearest", False), ("linear", False), ("linear", True), ("cubic", False), ("cubic", True)]
 INTERPOLATIONS = [(axes, size, factor, mode, aligned) for (axes, size, factor), (mode, aligned) in
                   itertools.product(SIZES, MODES) if mode != "cubic" or axes == 2]
+INTERPOLATIONS.append((2, None, (1.1, 1.1), "linear", False))  # 7 elements stay 7
 SAMPLES = list(itertools.product(("nearest", "linear", "cubic"), ("zeros", "border", "reflection"), (False, True)))
 GRID = RANDOM.uniform(-2.5, 2.5, (1, 4, 6, 2)).astype(np.float32)
 GRID.reshape(-1)[:9] = [-1, 1, 0, -2, 2, -1.5, 1.5, 0.5, -0.5]

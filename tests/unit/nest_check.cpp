@@ -102,7 +102,7 @@ Status NestCheck::compile(const std::string& source) {
   std::ofstream(from) << source;
   AGLOW_TRY(const int status, runProgram({"cc", "-std=c11", "-O1", "-Wall", "-Werror", "-Wno-unused-variable",
                                           "-ffp-contract=off", "-fPIC", "-shared", from, "-o", to, "-lm"},
-                                         log));
+                                         folder.path()));
   if (status != 0) return Error{.code = Code::Device, .message = "cc: " + readAll(log)};
   library_ = dlopen(to.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) return Error{.code = Code::Device, .message = dlerror()};

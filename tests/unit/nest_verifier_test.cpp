@@ -71,7 +71,7 @@ TEST(NestVerifier, RefusesWhatIsBroken) {
       {"stored where it is not known", [](Nest& n) { n.stages[2].each.stores[0].value = 0; }},
       {"cannot be written", [](Nest& n) { n.stages[2].each.stores[0].access = 0; }},
       {"is stored as", [](Nest& n) { n.stages[2].each.stores[0].value = n.stages[2].each.begin; }},
-      {"moves along the row", [](Nest& n) { n.stages[1].row.stores.push_back(n.stages[2].each.stores[0]); }},
+      {"moves along the row", [](Nest& n) { first(n, Expr::Op::Reduced) = {.op = Expr::Op::Load, .a = 0}; }},
       {"of another kind", [](Nest& n) { first(n, Expr::Op::Load).kind = ElemKind::Int32; }},
       {"not one conversion", [](Nest& n) { first(n, Expr::Op::Convert).kind = ElemKind::Int8; }},
       {"row is not there", [](Nest& n) { n.stages[1].each.stores.clear(); }},

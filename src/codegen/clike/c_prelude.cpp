@@ -64,8 +64,8 @@ static inline double widen(uint32_t bits, struct narrow_float f) {
 static inline uint32_t narrow(double x, struct narrow_float f, bool saturate) {
   const int negative = signbit(x) != 0;
   if (x != x) return f.nan[negative];
-  int exponent = 0;
-  frexp(x, &exponent);
+  int exponent = -9999;
+  if (x != 0) frexp(x, &exponent);
   exponent = exponent - 1 < 1 - f.bias ? 1 - f.bias : exponent - 1;
   const double units = isinf(x) ? INFINITY : rint(ldexp(fabs(x), f.mantissa - exponent));
   const double magnitude = units + ldexp(exponent + f.bias - 1, f.mantissa);

@@ -124,6 +124,8 @@ private:
       strides = *std::move(found);
     } else {
       strides = broadcastStrides(shapeOf(region), own);
+      for (int axis = 0; axis < own.rank(); ++axis)
+        if (own[axis] == 1) strides[static_cast<size_t>(axis)] = 0;
       strides.resize(static_cast<size_t>(form_.shape.rank()), 0);
     }
     return access({.operand = slotOf(region), .kind = storageKind(typeOf(region).kind()), .strides = strides});

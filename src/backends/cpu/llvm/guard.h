@@ -13,8 +13,8 @@
 
 namespace aglow::codegen {
 
-// Runs a body that uses LLVM. What LLVM calls fatal ends the body, and is the error UnsupportedFeature; an allocation of
-// LLVM's that fails throws std::bad_alloc, as allocations elsewhere do. In both cases LLVM has not tidied up.
+// Runs a body that uses LLVM. What LLVM calls fatal ends the body, and is the error UnsupportedFeature; an allocation
+// of LLVM's that fails throws std::bad_alloc, as allocations elsewhere do. In both cases LLVM has not tidied up.
 Status guarded(const std::function<Status()>& body);
 
 // What LLVM says of a fault: OutOfMemory where that is what it means, the given code otherwise.

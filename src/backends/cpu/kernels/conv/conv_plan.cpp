@@ -50,7 +50,7 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
 
   KernelPlan plan;
   plan.steps.push_back(planTiles(d, machine));
-  plan.scratchBytes = partialBytes(d);
+  plan.scratchBytes = partialElements(d) * static_cast<int64_t>(sizeof(float));
   const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
   std::copy_n(dims, 4, plan.epilogueDims);
   plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) *

@@ -87,7 +87,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
                    .functions = epilogue}};
     plan.scratchBytes = d.units * d.unitElements * kBytes;
   } else {
-    const int64_t elements = layOut(d, d.tiles, positions, lanes);
+    int64_t elements = layOut(d, d.tiles, positions, lanes);
     TileDesc products = productsOf(d, s, positions, machine);
     products.x = {.operand = kScratch, .offset = d.vOffset};
     products.partial = {.operand = kScratch, .offset = elements};
@@ -96,6 +96,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
     products.yImage = d.mPosition;
     products.yVector = d.run * lanes;
     const KernelStep multiply = planTiles(products, machine);
+    elements += partialElements(products);
     d.tileGroups = std::clamp<int64_t>(ceilDiv(kUnits, std::min(d.blocks, d.vectors)), 1, d.tiles);
     const std::vector<std::byte> bytes = descriptorBytes(d);
     plan.steps = {{.kernel = fmt::format("winograd{}_input_w{}", tile, lanes),
@@ -106,7 +107,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
                    .descriptor = bytes,
                    .units = d.vectors * d.tileGroups,
                    .functions = epilogue}};
-    plan.scratchBytes = elements * kBytes + partialBytes(products);
+    plan.scratchBytes = elements * kBytes;
   }
   const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
   std::copy_n(dims, 4, plan.epilogueDims);

@@ -97,7 +97,7 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   KernelPlan plan;
   desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
   plan.steps.push_back(planTiles(desc, machine));
-  plan.scratchBytes = desc.partial.offset * kBytes + partialBytes(desc);
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
   sayResult(plan, s);
   return plan;
 }
@@ -174,7 +174,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
     desc.wImage[to] = axes[i].b * matrix;
   }
   plan.steps.push_back(planTiles(desc, machine));
-  plan.scratchBytes = packed * kBytes + partialBytes(desc);
+  plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
   sayResult(plan, s);
   return plan;
 }

@@ -38,7 +38,7 @@ AGLOW_INLINE Taps tapsInside(int64_t first, int64_t dilation, int64_t taps, int6
 struct TilePart {
   const float* x;         // of the image and group
   const float* w;         // of the image and panel
-  double* partial;        // totals of R x C vectors
+  float* partial;         // totals of R x C vectors
   int64_t row, column;    // of the first result
   int64_t block, blocks;  // of the pass
   bool first, last;       // pass
@@ -90,30 +90,38 @@ AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_
   }
 }
 
-// Calls out(r, c, sum) for all of the tile's results once the last pass is done. Sums of f32 stay short: what a span of
-// blocks gives is added to totals in f64.
+// Adds the sums of a span to totals of type T; the last span turns them into results.
+template <class T, int W, int R, int C>
+AGLOW_INLINE void addToTotals(float* totals, bool first, bool last, Lanes<float, W> (&sums)[R][C]) {
+  using Total = Lanes<T, W>;
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+    T* at = reinterpret_cast<T*>(totals) + (r * C + c) * W;
+    Total total = convertLanes<Total>(sums[r][c]);
+    if (!first) total += loadLanes<Total>(at);
+    if (last)
+      sums[r][c] = convertLanes<Lanes<float, W>>(total);
+    else
+      storeLanes(at, total);
+  }
+}
+
+// Calls out(r, c, sum) for all of the tile's results once the last pass is done.
 template <int W, int R, int C, class Out>
 AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) {
   using V = Lanes<float, W>;
-  using Wide = Lanes<double, W>;
   V sums[R][C];
-  Wide local[R][C];
-  double* totals = d.unitPartials == 0 ? reinterpret_cast<double*>(local) : part.partial;
+  Lanes<double, W> local[R][C];
+  float* totals = d.unitPartials == 0 ? reinterpret_cast<float*>(local) : part.partial;
   const int64_t end = part.block + part.blocks;
   const bool single = part.first && part.last && part.blocks <= d.spanBlocks;
   AGLOW_ROLLED for (int64_t b = part.block; b == part.block || b < end; b += d.spanBlocks) {
     multiplyBlocks<W, R, C>(d, part, b, smaller(b + d.spanBlocks, end), sums);
     if (single) break;
     const bool first = part.first && b == part.block, last = part.last && b + d.spanBlocks >= end;
-    AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-      double* at = totals + (r * C + c) * W;
-      Wide total = convertLanes<Wide>(sums[r][c]);
-      if (!first) total += loadLanes<Wide>(at);
-      if (last)
-        sums[r][c] = convertLanes<V>(total);
-      else
-        storeLanes(at, total);
-    }
+    if (d.wide)
+      addToTotals<double, W, R, C>(totals, first, last, sums);
+    else
+      addToTotals<float, W, R, C>(totals, first, last, sums);
   }
   if (!part.last) return;
   // Mostly through memory, so that what is fused with a result appears once in the code and not R times.
@@ -128,7 +136,7 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
 
 // Calls out(value, image, vector, row, column) for every vector of the results of the units begin to end.
 template <int W, int R, class Out>
-AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, double* partial, int64_t begin,
+AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, float* partial, int64_t begin,
                                int64_t end, Out out) {
   const int64_t allTiles = d.outHeight * d.tiles;
   const int64_t blocks = roundedUp(d.channels, d.block);
@@ -151,7 +159,9 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
         const int64_t column = inRow * R - larger(inRow - d.tall, 0);
         const TilePart part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
                             .w = wImage + panel * d.wPanel,
-                            .partial = d.unitPartials == 0 ? nullptr : partial + unit * d.unitPartials + i * R * 2 * W,
+                            .partial = d.unitPartials == 0
+                                           ? nullptr
+                                           : partial + unit * d.unitPartials + i * R * 2 * W * (d.wide ? 2 : 1),
                             .row = row,
                             .column = column,
                             .block = block,

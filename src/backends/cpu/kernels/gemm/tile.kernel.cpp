@@ -14,8 +14,7 @@ AGLOW_INLINE int32_t tiles(const TileDesc& d, void* const* p, int64_t begin, int
                          else
                            epilogue(value, p, image, vector, row * d.outWidth + column, 0, W);
                        };
-  double* partial = reinterpret_cast<double*>(placeOf(p, d.partial));
-  computeTiles<W, R>(d, placeOf(p, d.x), placeOf(p, d.w), partial, begin, end, out);
+  computeTiles<W, R>(d, placeOf(p, d.x), placeOf(p, d.w), placeOf(p, d.partial), begin, end, out);
   return kDone;
 }
 

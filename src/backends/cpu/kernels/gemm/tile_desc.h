@@ -45,10 +45,11 @@ struct TileDesc {
 
   // A unit is a group of tiles by a group of panels, and has its own slice of the partial sums. All its tiles meet one
   // panel before the next, and the sums over the channels are taken in passes of so many blocks. Within a pass so many
-  // blocks are summed up in f32 before they join the totals, which are f64 so that long sums lose nothing.
+  // blocks are summed up before they join the totals: of two short sums of f32 less is lost than of a long one.
   int64_t tileGroups, panelGroups;
   int64_t passBlocks, spanBlocks;
-  int64_t unitPartials;  // totals in a slice, where they outlive a pass
+  int64_t wide;          // 1: totals are f64, for more of them than f32 adds up well
+  int64_t unitPartials;  // floats of a slice of totals, where they outlive a pass
   int64_t direct;        // 1: results go from registers to the epilogue; for sums so short that it matters
   // Lines of the next panel that each tile asks for, out of those that go with a tap of a block of channels.
   int64_t prefetch, prefetchable;

@@ -77,6 +77,8 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   const int64_t passes = passesOf(d, panelBytes, machine);
   d.passBlocks = std::max<int64_t>(ceilDiv(blocksOf(d), passes), 1);
   d.spanBlocks = std::max<int64_t>(ceilDiv(spanDepth(d.channels * d.kh * d.kw), d.block * d.kh * d.kw), 1);
+  constexpr int64_t kManyTotals = 16;
+  d.wide = ceilDiv(blocksOf(d), std::min(d.passBlocks, d.spanBlocks)) > kManyTotals ? 1 : 0;
 
   // What a group of tiles reads stays in the second-level cache for all its panels.
   const int64_t inputBytes = d.panels / d.panelsPerGroup * d.channels * d.height * d.width * kBytes;
@@ -88,7 +90,7 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   d.panelGroups = std::clamp<int64_t>(ceilDiv(wanted, d.tileGroups), 1, d.panels);
 
   const int64_t unitTiles = ceilDiv(allTiles, d.tileGroups), unitPanels = ceilDiv(d.panels, d.panelGroups);
-  d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel : 0;
+  d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel * (d.wide ? 2 : 1) : 0;
 
   constexpr int64_t kShort = 128;
   d.direct = d.channels * d.kh * d.kw <= kShort ? 1 : 0;
@@ -101,7 +103,7 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
           .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
 }
 
-int64_t partialBytes(const TileDesc& d) { return unitsOf(d) * d.unitPartials * static_cast<int64_t>(sizeof(double)); }
+int64_t partialElements(const TileDesc& d) { return unitsOf(d) * d.unitPartials; }
 
 int64_t spanDepth(int64_t depth) {
   constexpr int64_t kLongest = 1024;

@@ -11,9 +11,9 @@ namespace aglow::cpu {
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine);
 
 // Fills in all that follows from the shape, and gives the step; its kernel has an epilogue. The descriptor's partial
-// sums start at desc.partial and take partialBytes(desc).
+// sums start at desc.partial and take partialElements(desc).
 KernelStep planTiles(TileDesc& desc, const Machine& machine);
-int64_t partialBytes(const TileDesc& desc);
+int64_t partialElements(const TileDesc& desc);
 
 // How much of a sum over `depth` products is taken in f32: even parts, each short enough to lose little.
 int64_t spanDepth(int64_t depth);
