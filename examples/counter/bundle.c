@@ -1,4 +1,4 @@
-/* The counter as a bundle: functions of a C program, and state in its memory. No library, no file: weights are C, too. */
+/* The counter as a bundle: functions of a C program, and state in its memory. No library, no file: weights are C. */
 #include <stdio.h>
 
 #include "counter.h"

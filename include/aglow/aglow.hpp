@@ -238,7 +238,8 @@ public:
 private:
   void adopt(aglow_model* model) {
     handle_.reset(model);
-    for (size_t i = 0; i < aglow_num_functions(model); ++i) functions_.emplace_back(model, aglow_function_name(model, i));
+    for (size_t i = 0; i < aglow_num_functions(model); ++i)
+      functions_.emplace_back(model, aglow_function_name(model, i));
   }
   size_t stateIndex(const std::string& name) const {
     const int index = aglow_find_state(handle(), name.c_str());

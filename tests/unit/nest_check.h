@@ -47,6 +47,7 @@ private:
   Status compile(const std::string& source);
   Bytes bytesOf(RegionId region) const;
   Bytes givenTo(const Instr& instr) const;
+  bool isSkipped(const Instr& instr) const;
   using Runner = std::function<void(std::vector<std::byte*>& addresses)>;
   void compare(const Instr& instr, const Entry& entry, std::string_view way, const Runner& run);
 
