@@ -107,21 +107,20 @@ def inputs_of_onnx(model, random):
 
 
 PLACEHOLDER = re.compile(r'(?:placeholder @("[^"]*"|\S+) : |%("[^"]*"|\S+) = placeholder )(\w+)\[([\d,]*)\]')
-SIGNATURE = re.compile(r'@in(?:out)? %("[^"]*"|[^\s,)]+)')
-
 SAVED = re.compile(r'Save\([^,]*, @("[^"]*"|[^)]+)\)')
+SIGNATURE = re.compile(r"^program @.*$", re.M)
+OUTPUT = re.compile(r'@out %("[^"]*"|[^,)]+)')
 
 
 def inputs_of_text(data):
+    """The placeholders that no node saves to, and that no signature of a program has as an output."""
     found, text = [], data.decode("utf-8", "replace")
-    saved = SAVED.findall(text)
-    given = {name for line in text.splitlines() if line.startswith("program ") for name in SIGNATURE.findall(line)}
+    written = SAVED.findall(text) + OUTPUT.findall("\n".join(SIGNATURE.findall(text)))
     for in_graph, in_program, kind, dims in PLACEHOLDER.findall(text):
-        if in_program and in_program not in given:
-            continue
         shape = [int(extent) for extent in dims.split(",") if extent]
-        if in_graph not in saved and kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
-            found.append(((in_graph or in_program).strip('"'), 1, np.dtype(NUMPY_KINDS[kind]), shape))
+        name = in_graph or in_program
+        if name not in written and kind in NUMPY_KINDS and np.prod(shape, dtype=float) <= MOST_ELEMENTS:
+            found.append((name.strip('"'), 1, np.dtype(NUMPY_KINDS[kind]), shape))
     return found
 
 
