@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 #include <fstream>
