@@ -65,7 +65,7 @@ NestCheck::Counts check(const Function& function, uint64_t seed, bool specials =
 
 TEST(NestCheck, MatricesGiveWhatTheReferenceGives) {
   NestCheck::Counts counts;
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < 24; ++seed) {
     Module module;
     Rng rng(seed);
     counts += check(testing_support::RandomMatrices(module, rng, {.rows = 5, .columns = 37}).grow(20), seed);
