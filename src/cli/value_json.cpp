@@ -159,6 +159,9 @@ Result<std::string> mapsText(const ModelValue& value) {
 
 Result<ModelValue> readMaps(const std::string& file, const TypeProto& type) {
   if (file == "@none") return ModelValue::absent();
+  if (file.ends_with(".npy"))
+    return Error{
+        .code = Code::BadBinding, .message = "expected a map, which a .json file holds, got an array", .where = file};
   AGLOW_TRY(const SharedBytes mapped, readFile(file));
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes.data()), mapped.bytes.size());
   const json parsed = json::parse(text, nullptr, false);
