@@ -50,6 +50,18 @@ consteval OpDef standard(StandardForm form, OpDef def) {
   return def;
 }
 
+// A function with f(-x) = -f(x), from its formula for |x|; zeros keep their sign.
+consteval Formula odd(const Formula& ofMagnitude) { return select(x == 0, x, select(x < 0, -1, 1) * ofMagnitude); }
+
+// exp(|x|) leaves the range before its half does. Above 64 it is taken 64 lower, which is exact, and half of exp(64) is
+// multiplied in last.
+inline constexpr Formula kIsHigh = 64 < abs(x);
+inline constexpr Formula kLowered = abs(x) - select(kIsHigh, 64, 0);
+inline constexpr double kHalfExp64 = 0x1.425982cf597cdp+91;
+
+// log(2 a) without 2 a, which may leave the range.
+consteval Formula logOfTwice(const Formula& a) { return log(a) + 0.69314718055994530942; }
+
 inline constexpr OpDef kElementwise[] = {
     binary("Add", "a + b; integers wrap.", kinds::numbers, x + y),
     binary("Sub", "a - b; integers wrap.", kinds::numbers, x - y),
@@ -92,15 +104,20 @@ inline constexpr OpDef kElementwise[] = {
     drawnFrom(-1, 1, unary("Asin", "Inverse sine.", kinds::floats, atan(x / sqrt((1 - x) * (1 + x))))),
     drawnFrom(-1, 1, unary("Acos", "Inverse cosine.", kinds::floats, 2 * atan(sqrt((1 - x) / (1 + x))))),
     unary("Atan", "Inverse tangent.", kinds::floats, atan(x)),
-    unary("Sinh", "Hyperbolic sine.", kinds::floats, 0.5 * (expm1(x) - expm1(-x))),
-    unary("Cosh", "Hyperbolic cosine.", kinds::floats, 0.5 * (exp(x) + exp(-x))),
+    unary("Sinh", "Hyperbolic sine.", kinds::floats,
+          odd(select(kIsHigh, (expm1(kLowered) + 1) * kHalfExp64,
+                     0.5 * (expm1(kLowered) + expm1(kLowered) / (expm1(kLowered) + 1))))),
+    unary("Cosh", "Hyperbolic cosine.", kinds::floats,
+          select(kIsHigh, exp(kLowered) * kHalfExp64, 0.5 * (exp(kLowered) + 1 / exp(kLowered)))),
     unary("Tanh", "Hyperbolic tangent.", kinds::floats, tanh(x)),
     unary("Asinh", "Inverse hyperbolic sine.", kinds::floats,
-          select(x < 0, -1, 1) * select(1e8 < abs(x), log(abs(x)) + 0.69314718055994530942,
-                                        log1p(abs(x) + x * x / (1 + sqrt(x * x + 1))))),
+          odd(select(1e8 < abs(x), logOfTwice(abs(x)), log1p(abs(x) + x * x / (1 + sqrt(x * x + 1)))))),
     drawnFrom(1, 9,
-              unary("Acosh", "Inverse hyperbolic cosine.", kinds::floats, log1p((x - 1) + sqrt(x - 1) * sqrt(x + 1)))),
-    drawnFrom(-0.9, 0.9, unary("Atanh", "Inverse hyperbolic tangent.", kinds::floats, 0.5 * log1p(2 * x / (1 - x)))),
+              unary("Acosh", "Inverse hyperbolic cosine.", kinds::floats,
+                    select(1e8 < x, logOfTwice(x), log1p((x - 1) + sqrt(x - 1) * sqrt(x + 1))))),
+    drawnFrom(
+        -0.9,
+        0.9, unary("Atanh", "Inverse hyperbolic tangent.", kinds::floats, odd(0.5 * log1p(2 * abs(x) / (1 - abs(x)))))),
     unary("Erf", "Gauss error function.", kinds::floats, erf(x)),
 
     predicate(binary("Equal", "a == b.", kinds::plain, x == y)),
