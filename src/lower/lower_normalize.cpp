@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "graph/op_views.h"
+#include "graph/squares.h"
 #include "graph/wide.h"
 #include "lower/rules.h"
 #include "ops/axes.h"
@@ -24,16 +25,11 @@ struct Normalized {
   Value y, mean, inverseDeviation;
 };
 
-Value inverseRoot(Builder& b, Value variance, double epsilon) {
-  return b.reciprocal(b.sqrt(b.add(variance, b.scalarLike(variance, epsilon))));
-}
-
 // Mean 0 and variance 1 over the axes.
 Normalized normalized(Builder& b, Value x, const std::vector<int64_t>& axes, double epsilon) {
   const Value mean = b.reduced(x, "mean", axes);
   const Value difference = b.sub(x, mean);
-  const Value variance = b.reduced(b.mul(difference, difference), "mean", axes);
-  const Value inverse = inverseRoot(b, variance, epsilon);
+  const Value inverse = b.reciprocal(rootOfSquares(b, difference, "mean", axes, epsilon));
   return {b.mul(difference, inverse), mean, inverse};
 }
 
@@ -69,7 +65,8 @@ std::vector<Value> logSoftmax(Builder& b, Node& node) {
 std::vector<Value> batchNorm(Builder& b, Node& node) {
   const BatchNormNode v(node);
   const Value x = widened(b, v.x());
-  const Value inverse = inverseRoot(b, b.casted(v.variance(), x.kind()), v.epsilon());
+  const Value variance = b.casted(v.variance(), x.kind());
+  const Value inverse = b.reciprocal(b.sqrt(b.add(variance, b.scalarLike(variance, v.epsilon()))));
   const Value scale = b.mul(b.casted(v.scale(), x.kind()), inverse);
   const Value difference = b.sub(x, channelwise(b, v.mean(), x.kind(), x.rank()));
   return {b.casted(scaledByChannel(b, difference, scale, v.bias()), v.x().kind())};
@@ -88,7 +85,7 @@ std::vector<Value> rmsNorm(Builder& b, Node& node) {
   const RMSNormNode v(node);
   const Value x = widened(b, v.x());
   const std::vector<int64_t> axes = axesFrom(axisFromFront(v.axis(), x.rank()), x.rank());
-  const Value inverse = inverseRoot(b, b.reduced(b.mul(x, x), "mean", axes), v.epsilon());
+  const Value inverse = b.reciprocal(rootOfSquares(b, x, "mean", axes, v.epsilon()));
   return {b.casted(b.mul(b.mul(x, inverse), b.casted(v.scale(), x.kind())), v.x().kind())};
 }
 
