@@ -201,7 +201,7 @@ def test_compile_with_shapes(run, tmp_path):
 
 
 def test_init_net_with_an_onnx_model(run):
-    model = bytes([8, 8]) + field(7, field(1, field(1, "x") + field(2, "y") + field(4, "Relu")))
+    model = bytes([8, 8]) + field(7, field(1, field(1, "x") + field(2, "y") + field(4, "Relu"))) + field(8, bytes([16, 13]))
     outcome = run(model, Net("init", []), {}, fails=True)
     assert outcome.code == 1 and "ONNX" in outcome.err
 
