@@ -216,7 +216,7 @@ TEST_F(FileSetTest, AWriterThatIsKilledAmongTheNamesLeavesAllOrNothing) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     for (const int end : ready) ::close(end);
-    for (int i = 0; i < 500 && !names().empty() && names().size() != kFiles; ++i) ::usleep(10'000);
+    for (int i = 0; i < 3000 && !names().empty() && names().size() != kFiles; ++i) ::usleep(10'000);
     for (const std::string& name : names()) EXPECT_EQ(content(path(name)), "new");
     EXPECT_TRUE(names().empty() || (names().size() == kFiles && names().contains("7"))) << names().size();
     for (const std::string& name : names()) fs::remove(path(name));
