@@ -1,14 +1,19 @@
-"""Models of many like pieces: the time to compile grows with their number, not with its square. Bounds are generous; what
-they have to tell apart lies a factor of a hundred away."""
+"""Models of many like pieces: the time to compile grows with their number, not with its square. It is
+the processor's time, and the bound is generous: what it has to tell apart lies a factor of ten and more away."""
+import resource
 import subprocess
-import time
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-SECONDS = 60  # a quiet machine needs less than two
+SECONDS = 20  # about two are needed
+
+
+def spent():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def values(names, shape):
@@ -76,16 +81,16 @@ def test_many(program, tmp_path, make, count):
     nodes, inputs, results, constants = make(count)
     graph = helper.make_graph(nodes, "g", inputs, results, constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
-    start = time.monotonic()
+    before = spent()
     done = subprocess.run([program, "bench", tmp_path / "m.onnx", "--backend", "cpu", "--threads", "1", "--runs", "1",
-                           "--cache", "off"], capture_output=True, text=True, timeout=5 * SECONDS)
+                           "--cache", "off"], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - start < SECONDS
+    assert spent() - before < SECONDS
 
 
 def test_results(program, tmp_path):
     """Beyond the first few shapes kernels read theirs from a table: with the same results as the interpreter."""
-    nodes, inputs, results, constants = appends(100)
+    nodes, inputs, results, constants = appends(70)
     graph = helper.make_graph(nodes, "g", inputs, results, constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
     rng = np.random.default_rng(1)
