@@ -67,7 +67,7 @@ class Interrupted:
             met.add(code)
             # Otherwise the folder itself is left.
             assert before or left or not self.out.exists()
-        assert 130 in met
+        assert met - {0}, "no signal arrived while the program ran"
 
     def put(self, files):
         subprocess.run(["rm", "-rf", self.out], check=True)
