@@ -48,7 +48,10 @@ class Interrupted:
         after, seconds = self.whole()  # the code is in the cache by now
         assert after != before
         met = set()
-        for _ in range(count):
+        for turn in range(20 * count):
+            # Short programs are met before their first line or after their last one most of the time.
+            if turn >= count and 130 in met:
+                break
             self.put(before)
             number = chance.choice([signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
             child = self.start()
@@ -67,7 +70,7 @@ class Interrupted:
             met.add(code)
             # Otherwise the folder itself is left.
             assert before or left or not self.out.exists()
-        assert met - {0}, "no signal arrived while the program ran"
+        assert 130 in met
 
     def put(self, files):
         subprocess.run(["rm", "-rf", self.out], check=True)
