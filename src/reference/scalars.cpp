@@ -119,7 +119,7 @@ void applyScalar(Scalar op, const D* x, const D* y, const D* z, D* out, int64_t 
     case Scalar::Xor:
       return bits([](auto a, auto b) { return a ^ b; });
     case Scalar::Not:
-      return unary([](D a) { return onBits(a, D{0}, [](auto x, auto) { return ~x; }); });
+      return unary([](D a) { return onBits(a, D{0}, [](auto one, auto) { return ~one; }); });
     case Scalar::Shl:
       return bits([width](auto a, auto b) { return shiftedLeft(a, b, width); });
     case Scalar::Shr:

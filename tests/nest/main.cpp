@@ -32,11 +32,12 @@ Tensor drawn(Rng& rng, const Type& type, bool zeros) {
 }
 
 // With indices that fit at the second try, if need be.
-Result<NestCheck::Counts> check(const Program& program, const cpu::Machine& machine) {
+Result<NestCheck::Counts> check(const Program& program, const cpu::Machine* machine) {
   AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(program));
   const auto view = [&](const Instr& instr) -> std::vector<int64_t> {
+    if (machine == nullptr) return {};
     const codegen::InstrProblem problem(executable.program(), instr.body.front());
-    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), machine);
+    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), *machine);
     return {std::begin(plan.epilogueDims), std::end(plan.epilogueDims)};
   };
   for (const bool zeros : {false, true}) {
@@ -66,24 +67,55 @@ Result<std::map<std::string, ModelValue>> inputsOf(const std::filesystem::path& 
   return values;
 }
 
-Diagnosed<NestCheck::Counts> checkModel(const std::filesystem::path& folder, const CpuBackend& backend) {
+// The programs that a model becomes when it runs on its data set.
+Diagnosed<std::vector<Program>> programsOf(const std::filesystem::path& folder, const CompileOptions& compile) {
   auto model = readModelFile((folder / "model.onnx").string());
   if (!model.ok()) return model.error();
   auto inputs = inputsOf(folder, model->graph);
   if (!inputs.ok()) return inputs.error();
   std::vector<Program> programs;
   SessionOptions options;
-  options.compile.backend = "cpu";
-  options.compile.target.optLevel = 0;
+  options.compile = compile;
   options.compiled = [&](const Compilation& part) {
     programs.insert(programs.end(), part.programs.begin(), part.programs.end());
   };
   auto session = Session::open(*std::move(model), options);
   if (!session.ok()) return session.diagnostics();
   if (auto run = (*session)->run(*inputs); !run.ok()) return run.diagnostics();
+  return programs;
+}
+
+// Operators that the CPU keeps whole have no reference kernel.
+bool interprets(const std::vector<Program>& programs) {
+  const auto composite = [](const Instr& instr) {
+    return instr.kind == Instr::Kind::Compute && instr.attrs.op().kind == OpKind::Composite;
+  };
+  return std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
+    return std::none_of(program.instrs.begin(), program.instrs.end(), [&](const Instr& instr) {
+      const std::span<const Instr> body = bodyOf(instr);
+      return std::any_of(body.begin(), body.end(), composite);
+    });
+  });
+}
+
+// As fused for the CPU, or with all that can be fused.
+Diagnosed<NestCheck::Counts> checkModel(const std::filesystem::path& folder, const cpu::Machine& machine) {
+  CompileOptions options;
+  options.backend = "cpu";
+  options.target.optLevel = 0;
+  auto programs = programsOf(folder, options);
+  const bool forCpu = programs.ok() && interprets(*programs);
+  if (programs.ok() && !forCpu) {
+    CompileOptions everything;
+    everything.backend = "interpreter";
+    everything.fuse = true;
+    everything.lanes = machine.lanes;
+    programs = programsOf(folder, everything);
+  }
+  if (!programs.ok()) return programs.diagnostics();
   NestCheck::Counts counts;
-  for (const Program& program : programs) {
-    const auto found = check(program, backend.target().shape());
+  for (const Program& program : *programs) {
+    const auto found = check(program, forCpu ? &machine : nullptr);
     if (!found.ok()) return found.error();
     counts += *found;
   }
@@ -109,7 +141,7 @@ int main(int argc, char** argv) {
     const std::string name = folder.filename().string();
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     ++models;
-    auto counts = checkModel(folder, **backend);
+    auto counts = checkModel(folder, (*backend)->target().shape());
     if (!counts.ok()) {
       for (const Error& error : counts.diagnostics().errors()) std::cout << fmt::format("{}: {}\n", name, error.text());
       ++failed;

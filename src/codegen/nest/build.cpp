@@ -116,31 +116,34 @@ private:
 
   // Strides over the axes of a tensor that a member reads or writes as if it had the shape `own`. The shape of a value
   // per row lacks the row's axes, or has them as 1.
-  int access(RegionId region, const Shape& own) {
-    std::vector<int64_t> strides;
+  std::vector<int64_t> stridesOf(const Shape& tensor, const Shape& own) const {
     if (!view_.empty()) {
-      auto found = stridesInView(shapeOf(region), form_.shape, view_);
-      AGLOW_CHECK(found.has_value(), fmt::format("'{}' cannot be part of an epilogue", program_[region].name));
-      strides = *std::move(found);
-    } else {
-      strides = broadcastStrides(shapeOf(region), own);
-      for (int axis = 0; axis < own.rank(); ++axis)
-        if (own[axis] == 1) strides[static_cast<size_t>(axis)] = 0;
-      strides.resize(static_cast<size_t>(form_.shape.rank()), 0);
+      std::optional<std::vector<int64_t>> found = stridesInView(tensor, form_.shape, view_);
+      AGLOW_CHECK(found.has_value(), fmt::format("{} cannot be part of an epilogue", tensor.text()));
+      return *std::move(found);
     }
-    return access({.operand = slotOf(region), .kind = storageKind(typeOf(region).kind()), .strides = strides});
+    std::vector<int64_t> strides = broadcastStrides(tensor, own);
+    for (int axis = 0; axis < own.rank(); ++axis)
+      if (own[axis] == 1) strides[static_cast<size_t>(axis)] = 0;
+    strides.resize(static_cast<size_t>(form_.shape.rank()), 0);
+    return strides;
+  }
+
+  int access(RegionId region, const Shape& own) {
+    return access({.operand = slotOf(region),
+                   .kind = storageKind(typeOf(region).kind()),
+                   .strides = stridesOf(shapeOf(region), own)});
   }
 
   // Numbers along an axis are a table in the code.
   int table(ElemKind kind, std::vector<double> numbers, int axis, const Shape& own) {
-    AGLOW_CHECK(own == form_.shape && view_.empty(), "quantization by axis stands on whole tensors");
-    std::vector<int64_t> strides(static_cast<size_t>(form_.shape.rank()), 0);
-    strides[static_cast<size_t>(axis)] = 1;
+    std::vector<int64_t> dims(static_cast<size_t>(own.rank()), 1);
+    dims[static_cast<size_t>(axis)] = own[axis];
     Table wanted{kind, std::move(numbers)};
     const auto it = std::find(nest_.tables.begin(), nest_.tables.end(), wanted);
     const int number = static_cast<int>(it - nest_.tables.begin());
     if (it == nest_.tables.end()) nest_.tables.push_back(std::move(wanted));
-    return access({.table = number, .kind = kind, .strides = std::move(strides)});
+    return access({.table = number, .kind = kind, .strides = stridesOf(Shape(std::move(dims)), own)});
   }
 
   // Neighbouring axes that every access walks as one become one.
