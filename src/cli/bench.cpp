@@ -232,7 +232,7 @@ void addBench(CLI::App& app, Action& chosen) {
   command->add_option("--seconds,--duration", options->seconds, "Measure runs for so long, at least 3")
       ->type_name("S")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(realFromZero(1e9))
       ->excludes(runs);
   command->add_flag("--json", options->json, "Output for programs");
   command->add_flag("--profile", options->profile, "Show what each instruction takes, against the machine's peak");

@@ -79,6 +79,16 @@ private:
 
 }  // namespace
 
+CLI::Validator realFromZero(double most) {
+  return CLI::Validator(
+      [most](const std::string& text) {
+        double value = 0;
+        const bool real = CLI::detail::lexical_cast(text, value) && value >= 0 && value <= most;
+        return real ? std::string() : fmt::format("Value {} not in range 0 to {}", text, most);
+      },
+      "");
+}
+
 void ModelOptions::add(CLI::App& command) {
   command.add_option("model", model, "ONNX file, Caffe2 net, or a text form (.graph, .ir)")->required();
   command.add_option("--init", init, "The net that gives a Caffe2 net its weights")->type_name("FILE");

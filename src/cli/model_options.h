@@ -11,6 +11,9 @@
 
 namespace aglow::cli {
 
+// What an option takes: a real number from 0 to `most`. CLI11's ranges let NaN through.
+CLI::Validator realFromZero(double most);
+
 struct ModelOptions {
   std::string model, init;
   std::vector<std::string> shapes, dims, values, functions, disable, printAfter;

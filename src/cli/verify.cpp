@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/bisect.h"
@@ -200,8 +201,11 @@ void addVerify(CLI::App& app, Action& chosen) {
                    "A folder (test_data_set_*/, input_*.pb and output_*.pb, or 0.npy, …), or onnxruntime; without it, "
                    "the last of several backends, or the interpreter")
       ->type_name("DIR");
-  command->add_option("--atol", options->tolerances.atol, "Absolute tolerance (default: by the kind of element)");
-  command->add_option("--rtol", options->tolerances.rtol, "Relative tolerance (default: by the kind of element)");
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  command->add_option("--atol", options->tolerances.atol, "Absolute tolerance (default: by the kind of element)")
+      ->check(realFromZero(kLargest));
+  command->add_option("--rtol", options->tolerances.rtol, "Relative tolerance (default: by the kind of element)")
+      ->check(realFromZero(kLargest));
   command->add_option("--seed", options->seed, "Of the random values of inputs that are not given")
       ->type_name("N")
       ->capture_default_str();

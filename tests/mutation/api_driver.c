@@ -38,6 +38,7 @@ static size_t sizeOf(int kind) {
     case AGLOW_FLOAT64:
     case AGLOW_INT64:
     case AGLOW_UINT64:
+    case AGLOW_STRING: /* a pointer */
       return 8;
     case AGLOW_FLOAT32:
     case AGLOW_INT32:
@@ -55,6 +56,7 @@ static size_t sizeOf(int kind) {
 
 static void fill(void* data, size_t bytes, int kind) {
   static const float odd[] = {0.0f, -0.0f, 1e30f, -1e-40f, 1.0f / 0.0f, 0.0f / 0.0f};
+  static const char* const words[] = {"", "a", "\xc3\xa9 b", "\xff"};
   uint8_t* at = (uint8_t*)data;
   size_t i;
   for (i = 0; i < bytes; ++i) at[i] = kind == AGLOW_BOOL ? (uint8_t)(draw() & 1) : (uint8_t)draw();
@@ -63,6 +65,8 @@ static void fill(void* data, size_t bytes, int kind) {
       const float v = draw() % 16 == 0 ? odd[draw() % 6] : (float)(draw() % 2048) / 1024.0f - 1.0f;
       memcpy(at + i, &v, 4);
     }
+  if (kind == AGLOW_STRING)
+    for (i = 0; i + sizeof(char*) <= bytes; i += sizeof(char*)) memcpy(at + i, &words[draw() % 4], sizeof(char*));
   if (kind == AGLOW_INT64 && draw() % 4 != 0)
     for (i = 0; i + 8 <= bytes; i += 8) {
       const int64_t v = (int64_t)(draw() % 6) - 1;

@@ -192,12 +192,14 @@ def emit(random, *kinds):
 def verify_args(random, case, inputs, options):
     words = ["verify", case.model, *options, "--seed", str(random.randrange(100))]
     words += ["--backend", random.choice(["cpu,interpreter", "cpu", "interpreter,cpu", "cpu:O0,cpu:O3", "cpu:O9,,"])]
-    return words + random.choice([[], [], [], ["--bisect"], ["--json"], ["--against", "out"], ["--atol", "nan"]])
+    return words + random.choice([[], [], [], ["--bisect"], ["--json"], ["--against", "out"],
+                                  ["--atol", random.choice(["nan", "-1", "0"])]])
 
 
 def bench_args(random, case, inputs, options):
     words = ["bench", case.model, "--backend", random.choice(BACKENDS), *options]
-    words += random.choice([["--runs", "1"], ["--runs", "2"], ["--seconds", "0"], ["--runs", "0"], ["--seconds", "-1"]])
+    words += random.choice([["--runs", "1"], ["--runs", "2"], ["--seconds", "0"], ["--runs", "0"],
+                            ["--seconds", random.choice(["-1", "nan", "inf"])]])
     return words + random.choice([[], ["--json"], ["--profile"], ["--trace", "trace.json"]])
 
 
