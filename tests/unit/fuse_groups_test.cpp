@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "backends/interpreter/interpreter.h"
+#include "fuse/fit.h"
 #include "fuse/fuse.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
@@ -72,6 +73,20 @@ Program fused(std::string_view body, const Policy& policy = {}) {
 }
 
 std::vector<std::string> fuse(std::string_view body, const Policy& policy = {}) { return outline(fused(body, policy)); }
+
+TEST(Fuse, TakesApartWhatThePolicyWouldNotFuse) {
+  Program program =
+      parsed("MatMul @out %a, @in %x, @in %square Relu @out %b, @in %a copy @out %y, @in %b copy @out %z, @in %x");
+  ASSERT_TRUE(fuseInstructions(program, fuseEverything()).ok());
+  EXPECT_THAT(outline(program), ElementsAre("[MatMul Relu]", "copy", "copy"));
+  Policy policy;
+  policy.anchors = true;
+  EXPECT_FALSE(takeApart(program, policy));
+  policy.anchors = false;
+  EXPECT_TRUE(takeApart(program, policy));
+  EXPECT_THAT(outline(program), ElementsAre("MatMul", "Relu", "copy", "copy"));
+  EXPECT_TRUE(verify(program).ok()) << verify(program).error().text();
+}
 
 TEST(Fuse, FusesChainsOfDataParallelInstructions) {
   const Program program =

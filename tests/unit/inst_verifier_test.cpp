@@ -51,6 +51,8 @@ struct Case {
 TEST(Verifier, RefusesWhatIsWrong) {
   const Case cases[] = {
       {"", "output 'y' is not written"},
+      {"%a = alloc f32[4] Relu @out %a, @in %x Neg @out %y, @in %x, @scratch %a copy @out %y, @in %a dealloc %a",
+       "'a' is read before it is written"},
       {"%u = tensorview %y at 8 : f32[2] %s = tensorview %x at 0 : f32[2] copy @out %u, @in %s",
        "output 'y' is not written"},
       {"Relu @out %x, @in %w", "'x' is written, but may only be read"},

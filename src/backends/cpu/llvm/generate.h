@@ -22,7 +22,7 @@ struct CodeOptions {
 
 // The programs of a module as one file. For each it defines `int32_t ENTRY(std::byte* const* bases, const RunTime*)`:
 // one address per base of the program's memory map. That gives 0, or the number of the instruction that failed, shifted
-// by kStatusBits, with its status. UnsupportedFeature where LLVM gives up.
+// by kStatusBits, with its status. UnsupportedCode where LLVM gives up.
 enum class CodeFile { Object, Assembly, Llvm };
 Result<std::string> generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory,
                                  const Target& target, const CodeOptions& options, CodeFile file = CodeFile::Object);

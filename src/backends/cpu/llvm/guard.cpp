@@ -71,7 +71,7 @@ Status guarded(const std::function<Status()>& body) {
   try {
     return body();
   } catch (const LlvmFault& fault) {
-    return llvmError(fault.what(), Code::UnsupportedFeature);
+    return llvmError(fault.what(), Code::UnsupportedCode);
   }
 }
 
@@ -79,8 +79,6 @@ QuietContext::QuietContext() : context_(std::make_unique<llvm::LLVMContext>()) {
   context_->setDiagnosticHandlerCallBack(keepError, fault_.get());
 }
 
-Status QuietContext::status() const {
-  return fault_->empty() ? Status() : llvmError(*fault_, Code::UnsupportedFeature);
-}
+Status QuietContext::status() const { return fault_->empty() ? Status() : llvmError(*fault_, Code::UnsupportedCode); }
 
 }  // namespace aglow::codegen

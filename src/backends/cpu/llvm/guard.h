@@ -13,7 +13,7 @@
 
 namespace aglow::codegen {
 
-// Runs a body that uses LLVM. What LLVM calls fatal ends the body, and is the error UnsupportedFeature; an allocation
+// Runs a body that uses LLVM. What LLVM calls fatal ends the body, and is the error UnsupportedCode; an allocation
 // of LLVM's that fails throws std::bad_alloc, as allocations elsewhere do. In both cases LLVM has not tidied up.
 Status guarded(const std::function<Status()>& body);
 
@@ -46,7 +46,7 @@ public:
   QuietContext();
 
   llvm::LLVMContext& operator*() const { return *context_; }
-  // UnsupportedFeature where LLVM has found a fault.
+  // UnsupportedCode where LLVM has found a fault.
   Status status() const;
 
 private:
