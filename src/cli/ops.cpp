@@ -1,9 +1,11 @@
 // aglow ops: the operators of the graph, the core instructions under them, and the ONNX operators above them.
 #include <fmt/format.h>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "codegen/nest/scalars.h"
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"
 
@@ -100,11 +102,58 @@ std::string coreText() {
   return out;
 }
 
+// The first of a set of element kinds.
+ElemKind anyOf(KindSet kinds) { return static_cast<ElemKind>(std::countr_zero(kinds)); }
+
+// Whether an elementwise operator gives bools, as its type rule says of scalars of some kind.
+bool givesBools(const OpDef& op) {
+  std::vector<Type> types;
+  for (const OperandDef& in : op.in) types.emplace_back(anyOf(in.kinds), Shape());
+  std::vector<const Type*> in;
+  for (const Type& type : types) in.push_back(&type);
+  const auto results = op.infer({.op = op, .attrs = Attrs(op), .in = in});
+  return results.ok() && results->front().kind() == ElemKind::Bool;
+}
+
+// An elementwise operator to be computed elsewhere: the terms of its formula, each the name of a primitive and the
+// numbers of earlier terms (or the operand, attribute or constant that a leaf stands for); the element kinds that each
+// operand takes; and the range in which the formula is defined.
+nlohmann::json describeFormula(const OpDef& op) {
+  nlohmann::json json = {{"from", op.probe.low}, {"to", op.probe.high}, {"gives_bools", givesBools(op)}};
+  for (const OperandDef& in : op.in) {
+    nlohmann::json kinds;
+    for (int kind = 0; kind < kElemKinds; ++kind)
+      if (contains(in.kinds, static_cast<ElemKind>(kind))) kinds.push_back(elemName(static_cast<ElemKind>(kind)));
+    json["operand_kinds"].push_back(std::move(kinds));
+  }
+  for (const Term& term : op.scalar) {
+    const nest::ScalarInfo& info = nest::scalarInfo(term.op);
+    nlohmann::json row = {info.name};
+    if (term.op == Scalar::Arg) row.push_back(term.a);
+    if (term.op == Scalar::Attr) row.push_back(term.attr);
+    if (term.op == Scalar::Const) row.push_back(fmt::format("{}", term.value));
+    const uint8_t of[] = {term.a, term.b, term.c};
+    for (int i = 0; i < info.operands; ++i) row.push_back(of[i]);
+    json["terms"].push_back(std::move(row));
+  }
+  return json;
+}
+
 nlohmann::json describe(const OpDef& op) {
   nlohmann::json json = {{"name", op.name}, {"kind", kindName(op.kind)}, {"doc", op.doc}};
   for (const OperandDef& in : op.in) json["operands"].push_back(in.name);
   for (const ResultDef& out : op.out) json["results"].push_back(out.name);
   for (const AttrDef& attr : op.attrs) json["attributes"].push_back(attr.name);
+  for (const AttrDef& attr : op.attrs)
+    if (attr.kind == AttrKind::Float)
+      json["defaults"][std::string(attr.name)] = attr.number;
+    else if (attr.kind == AttrKind::Int)
+      json["defaults"][std::string(attr.name)] = static_cast<int64_t>(attr.number);
+    else if (attr.kind == AttrKind::Bool)
+      json["defaults"][std::string(attr.name)] = attr.number != 0;
+  if (const std::string_view onnx = op.standard.name.empty() ? op.onnx : op.standard.name; !onnx.empty())
+    json["onnx"] = onnx;
+  if (op.kind == OpKind::Elementwise) json["formula"] = describeFormula(op);
   return json;
 }
 
