@@ -28,7 +28,7 @@ int64_t keptBytes(const Program& program, const BodyForm& form, BodySteps steps)
 
 namespace {
 
-// The questions that growing groups ask, for a body that is there.
+// The questions that growing bodies ask, for a body that is there.
 bool fits(const Program& program, const Instr& fused, const FusePolicy& policy) {
   const std::vector<const Instr*> steps = bodySteps(fused);
   const Result<BodyForm> form = formOf(program, steps);

@@ -1,10 +1,10 @@
-// The pass: finds the groups, and writes those of more than one instruction as fused ones.
+// The pass: finds the bodies, and writes those of more than one step as fused instructions.
 #include "fuse/fuse.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "fuse/groups.h"
+#include "fuse/bodies.h"
 #include "inst/lifetimes.h"
 
 namespace aglow {
@@ -50,17 +50,17 @@ const FusePolicy& fuseEverything() {
 Result<bool> fuseInstructions(Program& program, const FusePolicy& policy) {
   std::erase_if(program.instrs, [](const Instr& instr) { return instr.isMarker(); });
   const Dependences dependences(program);
-  const Groups groups(program, dependences, policy);
+  const Bodies bodies(program, dependences, policy);
   std::vector<Instr> old = std::move(program.instrs);
   program.instrs.clear();
   bool changed = false;
   for (int32_t place = 0; place < static_cast<int32_t>(old.size()); ++place) {
-    const Groups::Group* group = groups.at(place);
-    if (group == nullptr) continue;
-    std::vector<Instr> body;
-    for (const int32_t member : group->members) body.push_back(std::move(old[static_cast<size_t>(member)]));
-    const bool fused = body.size() > 1;
-    program.instrs.push_back(fused ? fuse(std::move(body), program, dependences) : std::move(body.front()));
+    const Bodies::Body* body = bodies.at(place);
+    if (body == nullptr) continue;
+    std::vector<Instr> steps;
+    for (const int32_t step : body->steps) steps.push_back(std::move(old[static_cast<size_t>(step)]));
+    const bool fused = steps.size() > 1;
+    program.instrs.push_back(fused ? fuse(std::move(steps), program, dependences) : std::move(steps.front()));
     changed |= fused;
   }
   markLifetimes(program);

@@ -17,7 +17,7 @@ public:
   // Whether data-parallel instructions can be fused with the first result of this one, which is neither.
   virtual Decision takesEpilogue(const Program& program, const Instr& anchor) const = 0;
   // Whether this data-parallel instruction, of the shape of the anchor's first result, can be among them. Its operands
-  // may be that result, others of the group, or values outside that are broadcast.
+  // may be that result, others of the body, or values outside that are broadcast.
   virtual Decision joins(const Program& program, const Instr& anchor, const Instr& candidate) const = 0;
   // The most bytes of one row that a body with reductions keeps from one pass over the row to the next.
   virtual int64_t rowBytes() const { return 32 << 10; }
