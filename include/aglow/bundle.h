@@ -5,10 +5,10 @@
  *
  *   aglow_bundle *bundle;
  *   const char *fault = aglow_bundle_open("out/model.so", "out/model.weights.bin", &bundle);
- *   aglow_bundle_session *session = aglow_bundle_session_new(bundle, 0);
- *   memcpy(aglow_bundle_input(session, 0), image, session->entry->inputs[0].bytes);
- *   int status = aglow_bundle_run(session);
- *   const float *answer = aglow_bundle_output(session, 0);
+ *   aglow_bundle_context *context = aglow_bundle_context_new(bundle, 0);
+ *   memcpy(aglow_bundle_input(context, 0), image, context->entry->inputs[0].bytes);
+ *   int status = aglow_bundle_run(context);
+ *   const float *answer = aglow_bundle_output(context, 0);
  */
 #ifndef AGLOW_BUNDLE_H
 #define AGLOW_BUNDLE_H
@@ -100,14 +100,14 @@ typedef struct aglow_bundle {
   int copy; /* the file that the library was loaded from, or -1 */
 } aglow_bundle;
 
-/* Memory for one run at a time of one entry. Sessions of the same bundle share its weights and its state; those that
+/* Memory for one run at a time of one entry. Contexts of the same bundle share its weights and its state; those that
  * change the state take turns. */
-typedef struct aglow_bundle_session {
+typedef struct aglow_bundle_context {
   const aglow_bundle* bundle;
   const aglow_bundle_entry* entry;
   uint8_t* mutable_memory;
   uint8_t* activations;
-} aglow_bundle_session;
+} aglow_bundle_context;
 
 static inline void aglow_bundle_close(aglow_bundle* bundle) {
   if (bundle == NULL) return;
@@ -238,38 +238,38 @@ static inline const char* aglow_bundle_open(const char* library, const char* wei
   return NULL;
 }
 
-static inline void aglow_bundle_session_free(aglow_bundle_session* session) {
-  if (session == NULL) return;
-  free(session->mutable_memory);
-  free(session->activations);
-  free(session);
+static inline void aglow_bundle_context_free(aglow_bundle_context* context) {
+  if (context == NULL) return;
+  free(context->mutable_memory);
+  free(context->activations);
+  free(context);
 }
 
 /* Null without memory, or without such an entry. */
-static inline aglow_bundle_session* aglow_bundle_session_new(const aglow_bundle* bundle, int64_t entry) {
+static inline aglow_bundle_context* aglow_bundle_context_new(const aglow_bundle* bundle, int64_t entry) {
   void *io = NULL, *work = NULL;
-  aglow_bundle_session* session;
+  aglow_bundle_context* context;
   if (entry < 0 || entry >= bundle->info->entry_count) return NULL;
-  session = (aglow_bundle_session*)calloc(1, sizeof *session);
-  if (session == NULL) return NULL;
-  session->bundle = bundle;
-  session->entry = &bundle->info->entries[entry];
-  if (posix_memalign(&io, AGLOW_BUNDLE_ALIGNMENT, (size_t)session->entry->mutable_bytes) == 0)
-    session->mutable_memory = (uint8_t*)io;
-  if (posix_memalign(&work, AGLOW_BUNDLE_ALIGNMENT, (size_t)session->entry->activation_bytes) == 0)
-    session->activations = (uint8_t*)work;
-  if (session->mutable_memory == NULL || session->activations == NULL) {
-    aglow_bundle_session_free(session);
+  context = (aglow_bundle_context*)calloc(1, sizeof *context);
+  if (context == NULL) return NULL;
+  context->bundle = bundle;
+  context->entry = &bundle->info->entries[entry];
+  if (posix_memalign(&io, AGLOW_BUNDLE_ALIGNMENT, (size_t)context->entry->mutable_bytes) == 0)
+    context->mutable_memory = (uint8_t*)io;
+  if (posix_memalign(&work, AGLOW_BUNDLE_ALIGNMENT, (size_t)context->entry->activation_bytes) == 0)
+    context->activations = (uint8_t*)work;
+  if (context->mutable_memory == NULL || context->activations == NULL) {
+    aglow_bundle_context_free(context);
     return NULL;
   }
-  return session;
+  return context;
 }
 
-static inline void* aglow_bundle_input(aglow_bundle_session* session, int64_t i) {
-  return session->mutable_memory + session->entry->inputs[i].offset;
+static inline void* aglow_bundle_input(aglow_bundle_context* context, int64_t i) {
+  return context->mutable_memory + context->entry->inputs[i].offset;
 }
-static inline void* aglow_bundle_output(aglow_bundle_session* session, int64_t i) {
-  return session->mutable_memory + session->entry->outputs[i].offset;
+static inline void* aglow_bundle_output(aglow_bundle_context* context, int64_t i) {
+  return context->mutable_memory + context->entry->outputs[i].offset;
 }
 
 /* The number of an entry by its name, or -1. */
@@ -286,9 +286,9 @@ static inline void* aglow_bundle_state(const aglow_bundle* bundle, int64_t i) {
 }
 
 /* 0, or a code as the bundle's header explains it. */
-static inline int aglow_bundle_run(aglow_bundle_session* session) {
-  return session->entry->run(session->bundle->constants, session->mutable_memory, session->activations,
-                             session->bundle->state);
+static inline int aglow_bundle_run(aglow_bundle_context* context) {
+  return context->entry->run(context->bundle->constants, context->mutable_memory, context->activations,
+                             context->bundle->state);
 }
 
 #endif

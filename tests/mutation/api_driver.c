@@ -229,12 +229,12 @@ static int runBundle(const char* path) {
     return 8;
   }
   for (entry = 0; entry < bundle->info->entry_count; ++entry) {
-    aglow_bundle_session* session = aglow_bundle_session_new(bundle, entry);
-    if (session == NULL) continue;
-    for (i = 0; i < session->entry->input_count; ++i)
-      memset(aglow_bundle_input(session, i), (int)(draw() % 2), (size_t)session->entry->inputs[i].bytes);
-    printf("entry %d: status %d\n", (int)entry, aglow_bundle_run(session));
-    aglow_bundle_session_free(session);
+    aglow_bundle_context* context = aglow_bundle_context_new(bundle, entry);
+    if (context == NULL) continue;
+    for (i = 0; i < context->entry->input_count; ++i)
+      memset(aglow_bundle_input(context, i), (int)(draw() % 2), (size_t)context->entry->inputs[i].bytes);
+    printf("entry %d: status %d\n", (int)entry, aglow_bundle_run(context));
+    aglow_bundle_context_free(context);
   }
   aglow_bundle_close(bundle);
   return 0;

@@ -174,25 +174,25 @@ LOADER = r"""
 #include "aglow/bundle.h"
 int main(int count, char **words) {
   aglow_bundle *bundle;
-  aglow_bundle_session *session;
+  aglow_bundle_context *context;
   const char *fault = aglow_bundle_open(words[1], words[2], &bundle);
   int64_t i;
   if (fault != NULL) {
     printf("%s\n", fault);
     return 1;
   }
-  session = aglow_bundle_session_new(bundle, 0);
-  if (session == NULL || aglow_bundle_session_new(bundle, 1) != NULL || count != 4) return 2;
-  for (i = 0; i < session->entry->input_count; ++i)
-    printf("in %s %s\n", session->entry->inputs[i].name, session->entry->inputs[i].type);
+  context = aglow_bundle_context_new(bundle, 0);
+  if (context == NULL || aglow_bundle_context_new(bundle, 1) != NULL || count != 4) return 2;
+  for (i = 0; i < context->entry->input_count; ++i)
+    printf("in %s %s\n", context->entry->inputs[i].name, context->entry->inputs[i].type);
   FILE *file = fopen(words[3], "rb");
-  if (fread(aglow_bundle_input(session, 0), 1, (size_t)session->entry->inputs[0].bytes, file) == 0) return 3;
+  if (fread(aglow_bundle_input(context, 0), 1, (size_t)context->entry->inputs[0].bytes, file) == 0) return 3;
   fclose(file);
-  printf("run %d\n", aglow_bundle_run(session));
+  printf("run %d\n", aglow_bundle_run(context));
   file = fopen("out.bin", "wb");
-  fwrite(aglow_bundle_output(session, 0), 1, (size_t)session->entry->outputs[0].bytes, file);
+  fwrite(aglow_bundle_output(context, 0), 1, (size_t)context->entry->outputs[0].bytes, file);
   fclose(file);
-  aglow_bundle_session_free(session);
+  aglow_bundle_context_free(context);
   aglow_bundle_close(bundle);
   return 0;
 }

@@ -117,7 +117,7 @@ LOADER = r"""
 #include "aglow/bundle.h"
 int main(int count, char **words) {
   aglow_bundle *first, *second;
-  aglow_bundle_session *sessions[2];
+  aglow_bundle_context *contexts[2];
   char line[8];
   int i, k;
   const char *fault = aglow_bundle_open(words[1], words[2], &first);
@@ -126,21 +126,21 @@ int main(int count, char **words) {
     printf("%s\n", fault);
     return 1;
   }
-  sessions[0] = aglow_bundle_session_new(first, 0);
-  sessions[1] = count > 3 ? aglow_bundle_session_new(second, 0) : NULL;
+  contexts[0] = aglow_bundle_context_new(first, 0);
+  contexts[1] = count > 3 ? aglow_bundle_context_new(second, 0) : NULL;
   do {
-    for (k = 0; k < 2 && sessions[k] != NULL; ++k) {
-      float *x = (float *)aglow_bundle_input(sessions[k], 0);
-      const float *y = (const float *)aglow_bundle_output(sessions[k], 0);
-      memset(x, 0, (size_t)sessions[k]->entry->inputs[0].bytes);
+    for (k = 0; k < 2 && contexts[k] != NULL; ++k) {
+      float *x = (float *)aglow_bundle_input(contexts[k], 0);
+      const float *y = (const float *)aglow_bundle_output(contexts[k], 0);
+      memset(x, 0, (size_t)contexts[k]->entry->inputs[0].bytes);
       for (i = 0; i < 5; ++i) x[i] = 1;
-      printf("%d", aglow_bundle_run(sessions[k]));
+      printf("%d", aglow_bundle_run(contexts[k]));
       for (i = 0; i < 9; ++i) printf(" %g", (double)y[i]);
       printf("\n");
     }
     fflush(stdout);
   } while (fgets(line, sizeof line, stdin) != NULL);
-  aglow_bundle_session_free(sessions[0]);
+  aglow_bundle_context_free(contexts[0]);
   aglow_bundle_close(first);
   return 0;
 }

@@ -163,10 +163,10 @@ LOADED = r"""
 int main(int count, char **words) {
   aglow_bundle *bundle;
   const char *fault = aglow_bundle_open(words[1], words[2], &bundle);
-  aglow_bundle_session *add, *reset;
+  aglow_bundle_context *add, *reset;
   if (count != 3 || fault != NULL) { puts(fault); return 1; }
-  add = aglow_bundle_session_new(bundle, aglow_bundle_find(bundle, "counter_add"));
-  reset = aglow_bundle_session_new(bundle, aglow_bundle_find(bundle, "counter_reset"));
+  add = aglow_bundle_context_new(bundle, aglow_bundle_find(bundle, "counter_add"));
+  reset = aglow_bundle_context_new(bundle, aglow_bundle_find(bundle, "counter_reset"));
   if (add == NULL || reset == NULL || aglow_bundle_find(bundle, "counter") != -1) return 2;
   *(float *)aglow_bundle_input(add, 0) = 2;
   if (aglow_bundle_run(add) != 0 || aglow_bundle_run(add) != 0) return 3;
@@ -177,8 +177,8 @@ int main(int count, char **words) {
   printf("add gives %g\n", *(float *)aglow_bundle_output(add, 0));
   if (aglow_bundle_run(reset) != 0) return 5;
   printf("%s is %g\n", bundle->info->states[0].name, *(float *)aglow_bundle_state(bundle, 0));
-  aglow_bundle_session_free(add);
-  aglow_bundle_session_free(reset);
+  aglow_bundle_context_free(add);
+  aglow_bundle_context_free(reset);
   aglow_bundle_close(bundle);
   return 0;
 }
