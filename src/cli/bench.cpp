@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/profile.h"
 #include "cli/random_inputs.h"
-#include "cli/session.h"
+#include "cli/run_request.h"
 #include "compile/text_files.h"
 
 namespace aglow::cli {
@@ -18,7 +18,7 @@ namespace aglow::cli {
 namespace {
 
 struct BenchOptions {
-  SessionRequest session;
+  RunRequest request;
   int runs = 0;  // 0: as many as fit into the time
   double seconds = 2;
   bool json = false, profile = false;
@@ -44,11 +44,11 @@ public:
 // The executable with its inputs and outputs in place: a run allocates nothing here.
 class ProgramRunner : public Runner {
 public:
-  ProgramRunner(OpenedProgram& session, size_t function) : executable_(*session.executable), function_(function) {
+  ProgramRunner(OpenedProgram& opened, size_t function) : executable_(*opened.executable), function_(function) {
     Rng rng(1);
     for (const Binding& binding : executable_.inputs(function)) {
-      const auto given = session.given.find(binding.name);
-      inputs_.push_back(given != session.given.end() ? given->second : randomTensor(binding.type, rng));
+      const auto given = opened.given.find(binding.name);
+      inputs_.push_back(given != opened.given.end() ? given->second : randomTensor(binding.type, rng));
     }
     for (const Binding& binding : executable_.outputs(function)) outputs_.emplace_back(binding.type);
     for (const Tensor& tensor : inputs_) in_.push_back(tensor.ref());
@@ -67,7 +67,7 @@ private:
 // A model that is compiled in parts, because shapes depend on values.
 class SessionRunner : public Runner {
 public:
-  explicit SessionRunner(OpenedModel model) : model_(std::move(model)) {}
+  explicit SessionRunner(OpenedSession model) : model_(std::move(model)) {}
 
   // Random values for the inputs that were not given; an error when a size is open.
   Status fillInputs(const CompileOptions& options) {
@@ -81,10 +81,10 @@ public:
     const auto outputs = model_.session->run(model_.inputs);
     return outputs.ok() ? Status() : Status(outputs.diagnostics().errors().front());
   }
-  const OpenedModel& model() const { return model_; }
+  const OpenedSession& model() const { return model_; }
 
 private:
-  OpenedModel model_;
+  OpenedSession model_;
 };
 
 // So many runs, or as many as fit into the time.
@@ -159,49 +159,49 @@ bool isDynamic(const Diagnostics& diagnostics) {
 }
 
 Diagnosed<Unit> benchParts(const BenchOptions& bench) {
-  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
+  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.request.model.model); };
   if (bench.profile || !bench.trace.empty())
     return failed(Status(Error{.code = Code::UnsupportedFeature,
                                .message = "shapes depend on values, and the model is compiled in parts; --profile and "
                                           "--trace are for models that are compiled whole"}));
-  auto opened = openSession(bench.session);
+  auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
   SessionRunner runner(*std::move(opened));
-  const auto options = bench.session.model.parse();
+  const auto options = bench.request.model.parse();
   if (!options.ok()) return failed(options);
   if (const Status filled = runner.fillInputs(*options); !filled.ok()) return failed(filled);
   const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
   nlohmann::ordered_json result = report(*times, runner.model().loadSeconds, runner.model().compileSeconds);
   result["parts"] = runner.model().session->parts();
-  result["backend"] = bench.session.model.backend;
+  result["backend"] = bench.request.model.backend;
   if (const Status printed = print(bench, result, ""); !printed.ok()) return Diagnostics(printed.error());
   return Unit{};
 }
 
 Diagnosed<Unit> execute(const BenchOptions& bench) {
-  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.session.model.model); };
-  if (!bench.session.model.stopAfter.empty())
+  const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.request.model.model); };
+  if (!bench.request.model.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
-  if (bench.session.model.functions.size() > 1)
+  if (bench.request.model.functions.size() > 1)
     return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
   std::optional<Profile> profile;
   size_t function = 0;
-  auto session = openProgram(bench.session, false, [&](const Compilation& compilation) -> Status {
+  auto opened = openProgram(bench.request, false, [&](const Compilation& compilation) -> Status {
     AGLOW_TRY(function, chooseFunction(compilation.functionNames(), {}));
     if (bench.profile || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
     return {};
   });
-  if (!session.ok()) return isDynamic(session.diagnostics()) ? benchParts(bench) : session.diagnostics();
-  ProgramRunner runner(*session, function);
+  if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
+  ProgramRunner runner(*opened, function);
   const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
-  nlohmann::ordered_json result = report(*times, session->loadSeconds, session->compileSeconds);
-  addFacts(result, session->executable->facts(), bench.session.model.backend);
+  nlohmann::ordered_json result = report(*times, opened->loadSeconds, opened->compileSeconds);
+  addFacts(result, opened->executable->facts(), bench.request.model.backend);
 
   std::string table;
   if (profile) {
-    const int threads = session->executable->facts().threads;
+    const int threads = opened->executable->facts().threads;
     for (int i = 0; i < std::min<int>(kProfiledRuns, static_cast<int>(times->size())); ++i) {
       profile->startRun(threads);
       const auto time = runner.seconds(&*profile);
@@ -226,7 +226,7 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
 void addBench(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Compile a model in memory and measure how fast it runs");
-  options->session.add(*command);
+  options->request.add(*command);
   auto* runs = command->add_option("--runs", options->runs, "Measure so many runs")->type_name("N");
   runs->check(CLI::Range(1, 1000000000));
   command->add_option("--seconds,--duration", options->seconds, "Measure runs for so long, at least 3")

@@ -9,7 +9,7 @@
 #include "cli/model_options.h"
 #include "codegen/clike/c_text.h"
 #include "codegen/nest/text.h"
-#include "compile/bundle.h"
+#include "compile/code_files.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "graph/text.h"
@@ -185,15 +185,15 @@ Diagnosed<Compilation> compileVariant(FileSet& files, const EmitOptions& emit, c
 Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   if (const Status known = checkEmits(emit); !known.ok()) return failed(known);
-  BundleOptions bundle{.name = emit.symbol(),
+  CodeFileOptions code{.name = emit.symbol(),
                        .emit = {},
                        .folder = emit.toFolder() ? emit.outputDir : "",
                        .threads = emit.threads,
                        .weightsInC = emit.weights == "c",
                        .debug = emit.debug};
   for (const std::string& what : emit.emit)
-    if (isOneOf(what, kCodeEmits)) bundle.emit.insert(what);
-  if (!bundle.emit.empty()) emit.model.backend = "cpu";
+    if (isOneOf(what, kCodeEmits)) code.emit.insert(what);
+  if (!code.emit.empty()) emit.model.backend = "cpu";
 
   auto file = openModel(emit.model);
   if (!file.ok()) return failed(file);
@@ -211,17 +211,17 @@ Diagnosed<Unit> execute(EmitOptions emit) {
   if (emit.toFolder())
     if (const Status made = files.addFolder(emit.outputDir); !made.ok()) return failed(made);
 
-  std::vector<BundleSource> sources;
+  std::vector<CodeSource> sources;
   for (const Variant& variant : *variants) {
     auto compiled = compileVariant(files, emit, *file, *options, variant);
     if (!compiled.ok()) return compiled.diagnostics();
-    if (bundle.emit.empty()) continue;
+    if (code.emit.empty()) continue;
     if (!compiled->placed())
       return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
     sources.push_back({variant.suffix, *std::move(compiled)});
   }
   if (!sources.empty()) {
-    const Result<std::string> text = addBundle(files, std::move(sources), bundle);
+    const Result<std::string> text = addCodeFiles(files, std::move(sources), code);
     if (!text.ok()) return failed(text);
     if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
   }

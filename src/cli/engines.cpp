@@ -70,7 +70,7 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const SessionRequest& request,
+Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const RunRequest& request,
                                               const std::string& backend) {
   ModelOptions chosen = request.model;
   const size_t colon = backend.find(':');

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/run_request.h"
 #include "graph/model_value.h"
 
 namespace aglow::cli {
@@ -32,7 +32,7 @@ private:
 };
 
 // A backend by its name, maybe with an optimization level: "cpu", "cpu:O0". The model outlives the engine.
-Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const SessionRequest& request,
+Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const RunRequest& request,
                                               const std::string& backend);
 
 // onnxruntime of the Python that AGLOW_PYTHON names, or python3; Usage error, with what to do, where it is missing.

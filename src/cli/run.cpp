@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
-#include "cli/session.h"
+#include "cli/run_request.h"
 #include "cli/value_json.h"
 #include "compile/text_files.h"
 #include "import/onnx/host_values.h"
@@ -15,7 +15,7 @@ namespace aglow::cli {
 namespace {
 
 struct RunOptions {
-  SessionRequest session;
+  RunRequest request;
   std::string outputDir;
 };
 
@@ -122,7 +122,7 @@ Status show(const std::vector<NamedOutputs>& all) {
   return printOut(out);
 }
 
-Diagnosed<std::vector<NamedOutputs>> runModel(const SessionRequest& request) {
+Diagnosed<std::vector<NamedOutputs>> runModel(const RunRequest& request) {
   auto opened = openSession(request);
   if (!opened.ok()) return opened.diagnostics();
   auto outputs = opened->session->run(opened->inputs);
@@ -154,7 +154,7 @@ Result<NamedOutputs> runFunction(Executable& executable, size_t function, const 
 
 // A text form is compiled whole, with its sizes. Its functions run in the order in which they are named, and at the end
 // come the parts of the state.
-Diagnosed<std::vector<NamedOutputs>> runPrograms(const SessionRequest& request) {
+Diagnosed<std::vector<NamedOutputs>> runPrograms(const RunRequest& request) {
   auto opened = openProgram(request, true);
   if (!opened.ok()) return opened.diagnostics();
   std::vector<NamedOutputs> all;
@@ -181,10 +181,10 @@ Diagnosed<std::vector<NamedOutputs>> runPrograms(const SessionRequest& request) 
 }
 
 Diagnosed<Unit> execute(const RunOptions& run) {
-  const bool wholly = isTextForm(run.session.model.model) || !run.session.model.stopAfter.empty();
-  auto outputs = wholly ? runPrograms(run.session) : runModel(run.session);
+  const bool wholly = isTextForm(run.request.model.model) || !run.request.model.stopAfter.empty();
+  auto outputs = wholly ? runPrograms(run.request) : runModel(run.request);
   if (!outputs.ok()) return outputs.diagnostics();
-  if (!run.session.model.stopAfter.empty()) return Unit{};
+  if (!run.request.model.stopAfter.empty()) return Unit{};
   const Status written = run.outputDir.empty() ? show(*outputs) : writeOutputs(run.outputDir, *outputs);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
@@ -195,7 +195,7 @@ Diagnosed<Unit> execute(const RunOptions& run) {
 void addRun(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Compile a model in memory and run it");
-  options->session.add(*command);
+  options->request.add(*command);
   command
       ->add_option("--output-dir,-o", options->outputDir,
                    "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)")

@@ -1,4 +1,4 @@
-#include "cli/session.h"
+#include "cli/run_request.h"
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ Result<std::map<std::string, Tensor>> collect(const Interface& interface,
 
 }  // namespace
 
-void SessionRequest::add(CLI::App& command) {
+void RunRequest::add(CLI::App& command) {
   model.add(command);
   command
       .add_option(
@@ -84,7 +84,7 @@ void SessionRequest::add(CLI::App& command) {
   command.add_flag("--pad", pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares");
 }
 
-Result<BackendOptions> backendOptions(const SessionRequest& request) {
+Result<BackendOptions> backendOptions(const RunRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
   BackendOptions options{.memoryLimit = limit,
                          .threads = request.threads > 0 ? request.threads : machineThreads(),
@@ -96,7 +96,7 @@ Result<BackendOptions> backendOptions(const SessionRequest& request) {
 namespace {
 
 // Where values are known that --value would have to name otherwise, it says no more than --input.
-Result<std::map<std::string, ModelValue>> inputsOf(const SessionRequest& request, const onnx::Graph& graph) {
+Result<std::map<std::string, ModelValue>> inputsOf(const RunRequest& request, const onnx::Graph& graph) {
   std::vector<std::string> assignments = request.inputs;
   assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
   return readInputs(graph, assignments, "--input");
@@ -104,10 +104,10 @@ Result<std::map<std::string, ModelValue>> inputsOf(const SessionRequest& request
 
 }  // namespace
 
-Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
+Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
-  SessionRequest request = words;
+  RunRequest request = words;
   auto several = takeSeveralSizes(request.model.dims);
   if (!several.ok()) return failed(several);
   auto compile = request.model.parse();
@@ -120,7 +120,7 @@ Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
   auto inputs = inputsOf(request, file->onnx->graph);
   if (!inputs.ok()) return failed(inputs);
 
-  OpenedModel opened;
+  OpenedSession opened;
   opened.inputs = *std::move(inputs);
   // What comes as an input says the same as --shape and --dim; where both are there, they have to agree.
   SessionOptions options{.compile = *std::move(compile), .backend = *std::move(backend), .pad = request.pad};
@@ -141,7 +141,7 @@ Diagnosed<OpenedModel> openSession(const SessionRequest& words) {
   return opened;
 }
 
-Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
+Diagnosed<OpenedProgram> openProgram(const RunRequest& request, bool needAll,
                                      const std::function<Status(const Compilation&)>& seen) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
@@ -178,20 +178,20 @@ Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll
   if (!compiled.ok()) return compiled.diagnostics();
   if (request.model.timing) std::cerr << timingTable(*compiled);
 
-  OpenedProgram session{.interfaces = compiled->interfaces};
-  session.loadSeconds = seconds(start, imported);
-  if (!options->stopAfter.empty()) return session;
-  auto tensors = file->onnx ? collect(session.interfaces.front(), all, needAll)
-                            : readPlaceholders(session.interfaces, request.inputs);
+  OpenedProgram opened{.interfaces = compiled->interfaces};
+  opened.loadSeconds = seconds(start, imported);
+  if (!options->stopAfter.empty()) return opened;
+  auto tensors = file->onnx ? collect(opened.interfaces.front(), all, needAll)
+                            : readPlaceholders(opened.interfaces, request.inputs);
   if (!tensors.ok()) return failed(tensors);
-  session.given = *std::move(tensors);
+  opened.given = *std::move(tensors);
   if (seen)
     if (const Status status = seen(*compiled); !status.ok()) return failed(status);
   auto executable = load(*std::move(compiled), *backend);
   if (!executable.ok()) return failed(executable);
-  session.executable = *std::move(executable);
-  session.compileSeconds = seconds(imported, Clock::now());
-  return session;
+  opened.executable = *std::move(executable);
+  opened.compileSeconds = seconds(imported, Clock::now());
+  return opened;
 }
 
 }  // namespace aglow::cli

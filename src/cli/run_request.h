@@ -1,4 +1,4 @@
-// What commands that run models have in common: the model opened, and its inputs read from files.
+// What commands that run models have in common: what to run and how, the model opened, its inputs read from files.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace aglow::cli {
 
-struct SessionRequest {
+struct RunRequest {
   ModelOptions model;
   std::vector<std::string> inputs;
   int threads = 0;  // 0: one per processor
@@ -19,16 +19,16 @@ struct SessionRequest {
 };
 
 // What the words mean for running: threads, memory, cache.
-Result<BackendOptions> backendOptions(const SessionRequest& request);
+Result<BackendOptions> backendOptions(const RunRequest& request);
 
 // A model for whatever sizes, and values for its inputs.
-struct OpenedModel {
+struct OpenedSession {
   std::unique_ptr<Session> session;
   std::map<std::string, ModelValue> inputs;  // those that files were named for
   double loadSeconds = 0;
   double compileSeconds = 0;
 };
-Diagnosed<OpenedModel> openSession(const SessionRequest& request);
+Diagnosed<OpenedSession> openSession(const RunRequest& request);
 
 // A model or text form compiled whole, for one set of sizes.
 struct OpenedProgram {
@@ -41,7 +41,7 @@ struct OpenedProgram {
 
 // With `needAll` every input of the model has to be given. `seen` gets the programs before the backend takes them; a
 // fault that it finds is the result.
-Diagnosed<OpenedProgram> openProgram(const SessionRequest& request, bool needAll,
+Diagnosed<OpenedProgram> openProgram(const RunRequest& request, bool needAll,
                                      const std::function<Status(const Compilation&)>& seen = {});
 
 }  // namespace aglow::cli

@@ -18,7 +18,7 @@ namespace aglow::cli {
 namespace {
 
 struct VerifyOptions {
-  SessionRequest session;
+  RunRequest request;
   std::string against;
   Tolerances tolerances;
   uint64_t seed = 1;
@@ -64,15 +64,15 @@ public:
   }
 
 private:
-  const std::string& path() const { return options_.session.model.model; }
+  const std::string& path() const { return options_.request.model.model; }
   bool onnxruntime() const { return options_.against == kOnnxruntime; }
 
   Status prepare() {
     if (isTextForm(path()))
       return Error{.code = Code::Usage, .message = "verify takes ONNX files; a text form has nothing to compare with"};
-    if (!options_.session.model.stopAfter.empty())
+    if (!options_.request.model.stopAfter.empty())
       return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to compare"};
-    std::vector<std::string> backends = splitAtCommas(options_.session.model.backend);
+    std::vector<std::string> backends = splitAtCommas(options_.request.model.backend);
     byFiles_ = !options_.against.empty();
     std::string reference;
     if (!byFiles_) {
@@ -86,14 +86,14 @@ private:
                      .where = {},
                      .hint = "--against DIR, --against onnxruntime, or two backends: --backend cpu,interpreter"};
     }
-    AGLOW_TRY(ModelFile file, openModel(options_.session.model));
+    AGLOW_TRY(ModelFile file, openModel(options_.request.model));
     model_ = *std::move(file.onnx);
-    AGLOW_TRY(given_, readInputs(model_.graph, options_.session.inputs, "--input"));
+    AGLOW_TRY(given_, readInputs(model_.graph, options_.request.inputs, "--input"));
     for (const std::string& backend : backends) {
-      AGLOW_TRY(std::unique_ptr<Engine> engine, backendEngine(model_, options_.session, backend));
+      AGLOW_TRY(std::unique_ptr<Engine> engine, backendEngine(model_, options_.request, backend));
       tested_.push_back(std::move(engine));
     }
-    ModelOptions sizes = options_.session.model;
+    ModelOptions sizes = options_.request.model;
     sizes.backend = kReferenceBackend;
     AGLOW_TRY(sizes_, sizes.parse());
     if (onnxruntime()) {
@@ -101,7 +101,7 @@ private:
     } else if (!byFiles_ || options_.bisect) {
       // Files hold no values of nodes: those are the reference backend's.
       AGLOW_TRY(reference_,
-                backendEngine(model_, options_.session, byFiles_ ? std::string(kReferenceBackend) : reference));
+                backendEngine(model_, options_.request, byFiles_ ? std::string(kReferenceBackend) : reference));
     }
     for (const onnx::ValueInfo& info : model_.graph.outputs) outputs_.push_back(info.name);
     return {};
@@ -194,7 +194,7 @@ private:
 void addVerify(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand("verify", "Compare what a model gives with what is expected");
-  options->session.add(*command);
+  options->request.add(*command);
   command->remove_option(command->get_option("--pad"));
   command
       ->add_option("--against", options->against,

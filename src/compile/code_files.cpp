@@ -1,4 +1,4 @@
-#include "compile/bundle.h"
+#include "compile/code_files.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ constexpr CodeKind kCodeKinds[] = {
 
 }  // namespace
 
-Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources, const BundleOptions& options) {
+Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources, const CodeFileOptions& options) {
   AGLOW_CHECK(!sources.empty(), "a bundle has at least one entry");
   const std::shared_ptr<const Backend> backend = sources.front().compilation.backend;
   const auto* cpu = dynamic_cast<const CpuBackend*>(backend.get());
@@ -49,7 +49,7 @@ Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources,
                          .threads = options.threads,
                          .weightsInC = options.weightsInC,
                          .debug = options.debug};
-  for (BundleSource& source : sources) {
+  for (CodeSource& source : sources) {
     Compilation& compiled = source.compilation;
     const std::vector<std::string> names = codegen::bundleFunctionNames(options.name, compiled.functionNames());
     for (size_t i = 0; i < names.size(); ++i)
@@ -93,7 +93,7 @@ Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources,
 
 #else
 
-Result<std::string> addBundle(FileSet&, std::vector<BundleSource>, const BundleOptions&) {
+Result<std::string> addCodeFiles(FileSet&, std::vector<CodeSource>, const CodeFileOptions&) {
   return Error{.code = Code::UnsupportedFeature, .message = "this build has no code generator"};
 }
 

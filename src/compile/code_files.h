@@ -1,4 +1,4 @@
-// Bundles from compiled models: which files to write, and where.
+// Generated code as files, bundles and parts of them: which files to write, and where.
 #pragma once
 
 #include <set>
@@ -15,7 +15,7 @@ namespace aglow {
 // alone.
 inline constexpr std::string_view kCodeEmits[] = {"bundle", "so", "obj", "asm", "llvm"};
 
-struct BundleOptions {
+struct CodeFileOptions {
   std::string name;  // a C identifier, of files and functions
   std::set<std::string, std::less<>> emit;
   std::string folder;  // empty: nothing is written, and only the text of asm and llvm comes back
@@ -24,14 +24,14 @@ struct BundleOptions {
   bool debug = false;  // with the instructions of each entry as NAME.ir
 };
 
-// What the bundle is made of: the functions of a model, for one set of sizes. All were compiled for the same target by
+// What the code is made of: the functions of a model, for one set of sizes. All were compiled for the same target by
 // the CPU backend.
-struct BundleSource {
+struct CodeSource {
   std::string suffix;  // of the entries' names
   Compilation compilation;
 };
 
-// Adds the bundle's files; the texts that have no folder to go to come back.
-Result<std::string> addBundle(FileSet& files, std::vector<BundleSource> sources, const BundleOptions& options);
+// Adds the files that --emit asks for; the texts that have no folder to go to come back.
+Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources, const CodeFileOptions& options);
 
 }  // namespace aglow
