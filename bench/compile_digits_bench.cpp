@@ -1,7 +1,7 @@
 // A small whole model: the time from file to program, and the time of one answer.
 #include <benchmark/benchmark.h>
 
-#include "compile/compile.h"
+#include "dynamic/whole_model.h"
 #include "tensor/npy.h"
 
 namespace aglow {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "compile/compile.h"
+#include "dynamic/whole_model.h"
 #include "unit/onnx_writer.h"
 
 namespace aglow {

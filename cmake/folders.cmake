@@ -1,5 +1,6 @@
 # The folders of src/ as libraries of their own, in the order of the pipeline. aglow_library holds the objects of all of
-# them; the linker also joins each folder with those before it alone, so that nothing calls what comes later.
+# them; the linker also joins each folder with those before it that it may see, so that nothing calls what comes later,
+# and nothing in between what belongs to model files.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/check_layers.py)
 execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_layers.py --folders
@@ -19,11 +20,15 @@ set(BEFORE "")  # the libraries of all rows so far
 foreach(row ${FOLDER_ROWS})
   string(REPLACE " " ";" row "${row}")
   set(own "")
-  foreach(folder ${row})
+  foreach(entry ${row})
+    string(REGEX MATCH "^[^:]+" folder ${entry})
     if(folder IN_LIST PROGRAM_FOLDERS)
       continue()
     endif()
     set(library aglow_${folder})
+    if(entry MATCHES ":(.*)$")
+      string(REPLACE "," ";" viewers_${library} "${CMAKE_MATCH_1}")
+    endif()
     if(NOT TARGET ${library})  # the records have theirs already
       file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
       list(FILTER sources EXCLUDE REGEX "[.]kernel[.]cpp$")
@@ -47,6 +52,9 @@ foreach(row ${FOLDER_ROWS})
       set(peers ${own})
       list(FILTER peers INCLUDE REGEX "^(${library}|aglow_op_index)$")
       foreach(part ${BEFORE} ${peers})
+        if(part IN_LIST BEFORE AND DEFINED viewers_${part} AND NOT folder IN_LIST viewers_${part})
+          continue()
+        endif()
         target_sources(links_${folder} PRIVATE $<TARGET_OBJECTS:${part}>)
       endforeach()
       target_link_libraries(links_${folder} PRIVATE fmt::fmt Threads::Threads)

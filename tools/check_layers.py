@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Checks the order of the folders: check_layers.py [ROOT].
 
-A folder under src/ includes only folders before it, peers of one row leave each other alone, subfolders do not include
-each other in circles, and foreign headers stay in the folder that wraps them. Each folder has a README of at most 40
+A folder under src/ includes only folders before it, peers of one row leave each other alone, what belongs to files of
+models is seen by those alone that meet such files, subfolders do not include each other in circles, and foreign headers
+stay in the folder that wraps them. Each folder has a README of at most 40
 lines that names every header, and no source file has more than 800.
 
-    check_layers.py --folders    prints the folders in order, peers in one line: cmake/folders.cmake builds on it
+    check_layers.py --folders    prints the folders in order, peers in one line, a folder that few may see as
+                                 FOLDER:VIEWER,VIEWER: cmake/folders.cmake builds on it
 """
 import fnmatch
 import os
@@ -20,6 +22,9 @@ ORDER = [
     ["train"], ["serve", "python", "cli", "api"],
 ]
 RANK = {folder: rank for rank, row in enumerate(ORDER) for folder in row}
+
+# Folders that only some of those after them may see: what comes between works on graphs, whatever they were read from.
+VIEWERS = {"import": ["dynamic", "train", "serve", "python", "cli", "api"]}
 
 # Foreign headers (regular expression on the included path) and the folders that may see them.
 FOREIGN = [
@@ -64,6 +69,8 @@ def include_problem(folder, inner, quoted, target):
         return f"{folder} and {other} are peers and do not include each other"
     if RANK[other] > RANK[folder]:
         return f"{other} comes after {folder}"
+    if folder not in VIEWERS.get(other, [folder]):
+        return f"{other} is for {', '.join(VIEWERS[other])} only: {folder} works on graphs, wherever they come from"
     return None
 
 
@@ -185,8 +192,9 @@ def check(root):
 
 
 def folders(root):
-    """The folders that exist, in order, peers together."""
-    rows = ([folder for folder in row if os.path.isdir(os.path.join(root, "src", folder))] for row in ORDER)
+    """The folders that exist, in order, peers together; with their viewers, where not all may see them."""
+    rows = ([":".join([folder, *([",".join(VIEWERS[folder])] if folder in VIEWERS else [])])
+             for folder in row if os.path.isdir(os.path.join(root, "src", folder))] for row in ORDER)
     return [row for row in rows if row]
 
 

@@ -1,8 +1,8 @@
 // Builds a small convolutional network with the C++ builder, compiles it and runs it.
 #include <iostream>
 
-#include "compile/compile.h"
 #include "graph/builder.h"
+#include "runtime/network.h"
 
 using namespace aglow;
 

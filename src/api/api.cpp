@@ -11,7 +11,9 @@
 #include "api/options.h"
 #include "api/tensors.h"
 #include "backends/cpu/code/code_cache.h"
+#include "dynamic/whole_model.h"
 #include "import/model_file.h"
+#include "runtime/network.h"
 #include "support/machine.h"
 #include "support/quote.h"
 
@@ -28,7 +30,7 @@ struct Slot {
   aglow_tensor_info info = {};
   std::byte* data = nullptr;
   bool bound = false;
-  int binding = -1;  // of the executable; none where the program does not need it
+  int binding = -1;  // of the network; none where the program does not need it
   std::unique_ptr<NamedTensor> keys = nullptr, words = nullptr;  // what its numbers stand for
 };
 
@@ -82,7 +84,7 @@ Status bindSlot(std::deque<Slot>& slots, size_t index, std::byte* data, size_t b
   return {};
 }
 
-// The addresses in the order of the executable.
+// The addresses in the order of the placeholders.
 Result<std::vector<TensorRef>> refsOf(const std::deque<Slot>& slots, std::span<const Binding> bindings,
                                       std::string_view what) {
   std::vector<TensorRef> refs(bindings.size());
@@ -125,8 +127,8 @@ struct aglow_model {
     std::deque<Slot> inputs, outputs;
   };
 
-  std::unique_ptr<Executable> executable;
-  std::deque<Bound> functions;  // of the executable, and one without slots for none
+  std::unique_ptr<Network> network;
+  std::deque<Bound> functions;  // of the network, and one without slots for none
   size_t selected = 0;
   std::deque<Slot> states;
   std::string target;
@@ -136,7 +138,7 @@ struct aglow_model {
   const Bound& bound() const { return functions[selected]; }
   // Usage error where no function is selected.
   Status checkSelected() const {
-    return selected < executable->functions().size() ? Status() : Status(executable->find().error());
+    return selected < network->functions().size() ? Status() : Status(network->find().error());
   }
 };
 
@@ -144,25 +146,23 @@ namespace {
 
 aglow_status load(Diagnosed<Compilation> compiled, const aglow_options& options, aglow_model** result) {
   if (!compiled.ok()) return fail(compiled.diagnostics());
-  const std::vector<Interface> interfaces = compiled->interfaces;
   BackendOptions backend = options.backend;
   if (backend.threads == 0) backend.threads = machineThreads();
-  auto executable = aglow::load(*std::move(compiled), backend);
-  if (!executable.ok()) return fail(executable.error());
+  auto network = Network::load(*std::move(compiled), backend);
+  if (!network.ok()) return fail(network.error());
   auto model = std::make_unique<aglow_model>();
-  model->executable = *std::move(executable);
-  for (size_t i = 0; i < interfaces.size(); ++i) {
+  model->network = *std::move(network);
+  const std::span<const Interface> functions = model->network->functions();
+  for (size_t i = 0; i < functions.size(); ++i) {
     aglow_model::Bound& bound = model->functions.emplace_back();
-    addSlots(interfaces[i].inputs, model->executable->inputs(i), {}, bound.inputs);
-    addSlots(interfaces[i].outputs, model->executable->outputs(i), {}, bound.outputs);
-    for (const Slot& slot : bound.outputs)
-      AGLOW_CHECK(slot.binding >= 0, "the program does not give the output " + slot.name);
+    addSlots(functions[i].inputs, model->network->inputs(i), {}, bound.inputs);
+    addSlots(functions[i].outputs, model->network->outputs(i), {}, bound.outputs);
   }
   model->functions.emplace_back();
-  const auto first = model->executable->find();
-  model->selected = first.ok() ? *first : interfaces.size();
-  for (const Binding& state : model->executable->state().bindings()) addSlot(model->states, state.name, state.type);
-  const ExecutableFacts facts = model->executable->facts();
+  const auto first = model->network->find();
+  model->selected = first.ok() ? *first : functions.size();
+  for (const Binding& state : model->network->states()) addSlot(model->states, state.name, state.type);
+  const ExecutableFacts facts = model->network->facts();
   model->target = facts.target;
   model->info = {.target = model->target.c_str(),
                  .threads = facts.threads,
@@ -179,18 +179,19 @@ Result<Shape> shapeOf(const int64_t* dims, size_t rank) {
 }  // namespace
 
 const aglow_options& aglow::orDefault(const aglow_options* options) {
-  static const aglow_options none{.compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};  // the default backend
+  static const aglow_options none{
+      .import = {}, .compile = {}, .backend = {.memoryLimit = 0, .threads = 0}};  // the default backend
   return options != nullptr ? *options : none;
 }
 
-CompileOptions aglow::compileOptions(const aglow_options& options, std::string_view file) {
-  CompileOptions compile = options.compile;
+onnx::ImportOptions aglow::importOptions(const aglow_options& options, std::string_view file) {
+  onnx::ImportOptions import = options.import;
   if (options.warning != nullptr)
-    compile.tolerance.warn = onnx::onceEach([hear = options.warning, context = options.warningContext,
-                                             place = std::string(file)](const onnx::Departure& departure) {
+    import.tolerance.warn = onnx::onceEach([hear = options.warning, context = options.warningContext,
+                                            place = std::string(file)](const onnx::Departure& departure) {
       if (!departure.silent) hear(departure.text(place).c_str(), context);
     });
-  return compile;
+  return import;
 }
 
 const char* aglow_error_text() { return lastError.c_str(); }
@@ -233,7 +234,7 @@ aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t byte
 
 aglow_status aglow_options_set_dim(aglow_options* options, const char* name, int64_t size) {
   return setting(options != nullptr && name != nullptr && size >= 0, [&]() -> Status {
-    options->compile.dims[name] = size;
+    options->import.dims[name] = size;
     return {};
   });
 }
@@ -241,7 +242,7 @@ aglow_status aglow_options_set_dim(aglow_options* options, const char* name, int
 aglow_status aglow_options_set_shape(aglow_options* options, const char* input, const int64_t* dims, size_t rank) {
   return setting(options != nullptr && input != nullptr && (dims != nullptr || rank == 0), [&]() -> Status {
     AGLOW_TRY(const Shape shape, shapeOf(dims, rank));
-    options->compile.shapes[input] = shape.dims();
+    options->import.shapes[input] = shape.dims();
     return {};
   });
 }
@@ -255,7 +256,7 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
     AGLOW_TRY(Shape shape, shapeOf(dims, rank));
     Tensor value(Type(*elem, std::move(shape)));
     std::memcpy(value.mutableData(), data, static_cast<size_t>(value.bytes()));
-    options->compile.given[input] = ModelValue::of(std::move(value));
+    options->import.given[input] = ModelValue::of(std::move(value));
     return {};
   });
 }
@@ -278,7 +279,7 @@ aglow_status aglow_options_set_padding(aglow_options* options, int on) {
 
 aglow_status aglow_options_set_strict(aglow_options* options, int on) {
   return setting(options != nullptr, [&]() -> Status {
-    options->compile.tolerance.strict = on != 0;
+    options->import.tolerance.strict = on != 0;
     return {};
   });
 }
@@ -295,7 +296,7 @@ aglow_status aglow_load(const char* path, const aglow_options* options, aglow_mo
   if (path == nullptr || model == nullptr) return wrongUse("an argument is null");
   *model = nullptr;
   const aglow_options& chosen = orDefault(options);
-  return guarded([&] { return load(compileFile(path, compileOptions(chosen, path)), chosen, model); });
+  return guarded([&] { return load(compileFile(path, chosen.compile, importOptions(chosen, path)), chosen, model); });
 }
 
 aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_options* options, aglow_model** model) {
@@ -305,21 +306,21 @@ aglow_status aglow_load_memory(const void* bytes, size_t size, const aglow_optio
   return guarded([&] {
     auto parsed = parseModelFile({.bytes = {static_cast<const std::byte*>(bytes), size}, .owner = nullptr});
     if (!parsed.ok()) return fail(parsed.error());
-    return load(compileModel(*parsed, compileOptions(chosen, "")), chosen, model);
+    return load(compileModel(*parsed, chosen.compile, importOptions(chosen, "")), chosen, model);
   });
 }
 
 void aglow_free(aglow_model* model) { delete model; }
 
-size_t aglow_num_functions(const aglow_model* model) { return model->executable->functions().size(); }
+size_t aglow_num_functions(const aglow_model* model) { return model->network->functions().size(); }
 const char* aglow_function_name(const aglow_model* model, size_t index) {
-  const std::span<const EntryPoint> functions = model->executable->functions();
-  return index < functions.size() ? functions[index].name.c_str() : nullptr;
+  const std::span<const Interface> functions = model->network->functions();
+  return index < functions.size() ? functions[index].function.c_str() : nullptr;
 }
 
 aglow_status aglow_select(aglow_model* model, const char* function) {
   return setting(model != nullptr && function != nullptr, [&]() -> Status {
-    AGLOW_TRY(model->selected, model->executable->find(function));
+    AGLOW_TRY(model->selected, model->network->find(function));
     return {};
   });
 }
@@ -363,9 +364,9 @@ aglow_status aglow_run(aglow_model* model) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(model->checkSelected());
     const size_t function = model->selected;
-    AGLOW_TRY(const auto in, refsOf(model->bound().inputs, model->executable->inputs(function), "input"));
-    AGLOW_TRY(const auto out, refsOf(model->bound().outputs, model->executable->outputs(function), "output"));
-    return model->executable->run(in, out, nullptr, function);
+    AGLOW_TRY(const auto in, refsOf(model->bound().inputs, model->network->inputs(function), "input"));
+    AGLOW_TRY(const auto out, refsOf(model->bound().outputs, model->network->outputs(function), "output"));
+    return model->network->run(function, in, out);
   });
 }
 
@@ -378,7 +379,7 @@ int aglow_find_state(const aglow_model* model, const char* name) { return find(m
 aglow_status aglow_get_state(const aglow_model* model, size_t index, void* data, size_t bytes) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(checkState(model->states, index, data, bytes));
-    const Tensor value = model->executable->state().read(index);
+    const Tensor value = model->network->state(index);
     std::memcpy(data, value.data(), bytes);
     return {};
   });
@@ -388,14 +389,14 @@ aglow_status aglow_set_state(aglow_model* model, size_t index, const void* data,
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(checkState(model->states, index, data, bytes));
     // Bytes need not be aligned: they are copied.
-    return model->executable->state().write(
-        index, {&model->states[index].type, static_cast<std::byte*>(const_cast<void*>(data))});
+    return model->network->setState(index,
+                                    {&model->states[index].type, static_cast<std::byte*>(const_cast<void*>(data))});
   });
 }
 
 aglow_status aglow_reset_state(aglow_model* model) {
   return setting(model != nullptr, [&]() -> Status {
-    model->executable->state().reset();
+    model->network->resetState();
     return {};
   });
 }

@@ -8,8 +8,10 @@
 
 #include "aglow/aglow.h"
 #include "compile/compile.h"
+#include "import/onnx/importer.h"
 
 struct aglow_options {
+  aglow::onnx::ImportOptions import;
   aglow::CompileOptions compile;
   aglow::BackendOptions backend;
   std::map<std::string, std::vector<int64_t>> prepared = {};  // of sessions
@@ -21,7 +23,7 @@ struct aglow_options {
 namespace aglow {
 
 const aglow_options& orDefault(const aglow_options* options);
-// How to compile a model that came from a file, or from memory.
-CompileOptions compileOptions(const aglow_options& options, std::string_view file);
+// How to import a model that came from a file, or from memory.
+onnx::ImportOptions importOptions(const aglow_options& options, std::string_view file);
 
 }  // namespace aglow

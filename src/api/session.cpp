@@ -6,7 +6,6 @@
 #include "api/options.h"
 #include "api/tensors.h"
 #include "import/model_file.h"
-#include "support/machine.h"
 
 using namespace aglow;
 
@@ -23,11 +22,11 @@ namespace {
 aglow_status open(Result<onnx::Model> model, const aglow_options& options, std::string_view place,
                   aglow_session** session) {
   if (!model.ok()) return fail(model.error());
-  SessionOptions request{.compile = compileOptions(options, place),
+  SessionOptions request{.import = importOptions(options, place),
+                         .compile = options.compile,
                          .backend = options.backend,
                          .prepared = options.prepared,
                          .pad = options.pad};
-  if (request.backend.threads == 0) request.backend.threads = machineThreads();
   auto opened = Session::open(*std::move(model), std::move(request));
   if (!opened.ok()) return fail(place.empty() ? opened.diagnostics() : Diagnostics(opened.diagnostics()).at(place));
   *session = new aglow_session{*std::move(opened)};

@@ -41,24 +41,39 @@ public:
   }
 };
 
-// The executable with its inputs and outputs in place: a run allocates nothing here.
-class ProgramRunner : public Runner {
+// Values for all inputs of a function: those given, and random ones.
+ModelValues filled(const Interface& function, ModelValues values) {
+  Rng rng(1);
+  for (const Port& port : function.inputs) {
+    if (values.contains(port.name)) continue;
+    ModelValue& value = values[port.name];
+    value.isSequence = port.kind == Port::Kind::Sequence;
+    if (port.kind == Port::Kind::Tensor) value.tensors.push_back(randomTensor(port.type, rng));
+    for (const Port& item : port.items) value.tensors.push_back(randomTensor(item.type, rng));
+  }
+  return values;
+}
+
+// The network with its inputs and outputs in place: a run allocates nothing here.
+class NetworkRunner : public Runner {
 public:
-  ProgramRunner(OpenedProgram& opened, size_t function) : executable_(*opened.executable), function_(function) {
-    Rng rng(1);
-    for (const Binding& binding : executable_.inputs(function)) {
-      const auto given = opened.given.find(binding.name);
-      inputs_.push_back(given != opened.given.end() ? given->second : randomTensor(binding.type, rng));
-    }
-    for (const Binding& binding : executable_.outputs(function)) outputs_.emplace_back(binding.type);
+  static Result<std::unique_ptr<NetworkRunner>> create(const OpenedNetwork& opened, size_t function) {
+    const ModelValues values = filled(opened.network->functions()[function], opened.inputs);
+    AGLOW_TRY(std::vector<Tensor> inputs, opened.network->bind(function, valuesIn(values)));
+    return std::unique_ptr<NetworkRunner>(new NetworkRunner(*opened.network, function, std::move(inputs)));
+  }
+
+  Status run(RunObserver* observer) override { return network_.run(function_, in_, out_, observer); }
+
+private:
+  NetworkRunner(Network& network, size_t function, std::vector<Tensor> inputs)
+      : network_(network), function_(function), inputs_(std::move(inputs)) {
+    for (const Binding& binding : network.outputs(function)) outputs_.emplace_back(binding.type);
     for (const Tensor& tensor : inputs_) in_.push_back(tensor.ref());
     for (Tensor& tensor : outputs_) out_.push_back(tensor.ref());
   }
 
-  Status run(RunObserver* observer) override { return executable_.run(in_, out_, observer, function_); }
-
-private:
-  Executable& executable_;
+  Network& network_;
   size_t function_;
   std::vector<Tensor> inputs_, outputs_;
   std::vector<TensorRef> in_, out_;
@@ -70,8 +85,8 @@ public:
   explicit SessionRunner(OpenedSession model) : model_(std::move(model)) {}
 
   // Random values for the inputs that were not given; an error when a size is open.
-  Status fillInputs(const CompileOptions& options) {
-    auto inputs = randomInputs(model_.session->graph(), model_.inputs, options, 1);
+  Status fillInputs(const onnx::ImportOptions& sizes) {
+    auto inputs = randomInputs(model_.session->graph(), model_.inputs, sizes, 1);
     if (!inputs.ok()) return inputs.diagnostics().errors().front();
     model_.inputs = *std::move(inputs);
     return {};
@@ -169,7 +184,7 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   SessionRunner runner(*std::move(opened));
   const auto options = bench.request.model.parse();
   if (!options.ok()) return failed(options);
-  if (const Status filled = runner.fillInputs(*options); !filled.ok()) return failed(filled);
+  if (const Status filled = runner.fillInputs(options->import); !filled.ok()) return failed(filled);
   const auto times = measureWarm(runner, bench);
   if (!times.ok()) return failed(times);
   nlohmann::ordered_json result = report(*times, runner.model().loadSeconds, runner.model().compileSeconds);
@@ -187,24 +202,25 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
   std::optional<Profile> profile;
   size_t function = 0;
-  auto opened = openProgram(bench.request, false, [&](const Compilation& compilation) -> Status {
+  auto opened = openNetwork(bench.request, [&](const Compilation& compilation) -> Status {
     AGLOW_TRY(function, chooseFunction(compilation.functionNames(), {}));
     if (bench.profile || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
     return {};
   });
   if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
-  ProgramRunner runner(*opened, function);
-  const auto times = measureWarm(runner, bench);
+  const auto runner = NetworkRunner::create(*opened, function);
+  if (!runner.ok()) return failed(runner);
+  const auto times = measureWarm(**runner, bench);
   if (!times.ok()) return failed(times);
   nlohmann::ordered_json result = report(*times, opened->loadSeconds, opened->compileSeconds);
-  addFacts(result, opened->executable->facts(), bench.request.model.backend);
+  addFacts(result, opened->network->facts(), bench.request.model.backend);
 
   std::string table;
   if (profile) {
-    const int threads = opened->executable->facts().threads;
+    const int threads = opened->network->facts().threads;
     for (int i = 0; i < std::min<int>(kProfiledRuns, static_cast<int>(times->size())); ++i) {
       profile->startRun(threads);
-      const auto time = runner.seconds(&*profile);
+      const auto time = (*runner)->seconds(&*profile);
       if (!time.ok()) return failed(time);
       profile->finishRun();
     }

@@ -165,12 +165,12 @@ Result<std::vector<Variant>> variantsOf(EmitOptions& options, const ModelFile& f
 }
 
 Diagnosed<Compilation> compileVariant(FileSet& files, const EmitOptions& emit, const ModelFile& file,
-                                      CompileOptions options, const Variant& variant) {
-  for (const auto& [name, size] : variant.dims) options.dims[name] = size;
+                                      ParsedOptions options, const Variant& variant) {
+  for (const auto& [name, size] : variant.dims) options.import.dims[name] = size;
   Emitter emitter(files, emit, variant.suffix);
   // The graph is gone once instructions take its place.
-  const auto observer = options.observer;
-  options.observer = [&](const StageEvent& event) -> Status {
+  const auto observer = options.compile.observer;
+  options.compile.observer = [&](const StageEvent& event) -> Status {
     if (observer) AGLOW_OK(observer(event));
     if (event.phase == "schedule" && event.pass.empty() && event.graph != nullptr) return emitter.write(*event.graph);
     return {};
@@ -204,7 +204,7 @@ Diagnosed<Unit> execute(EmitOptions emit) {
   if (file->onnx) {
     auto given = readInputs(file->onnx->graph, emit.model.values, "--value");
     if (!given.ok()) return failed(given);
-    options->given = *std::move(given);
+    options->import.given = *std::move(given);
   }
   // Everything appears at the end, or nothing does.
   FileSet files;

@@ -56,8 +56,8 @@ public:
 
   std::unique_ptr<Engine> forModel(const onnx::Model& model) const override {
     SessionOptions options = options_;
-    options.compile.shapes.clear();  // of the other model's inputs
-    options.compile.dims.clear();
+    options.import.shapes.clear();  // of the other model's inputs
+    options.import.dims.clear();
     return std::make_unique<BackendEngine>(name(), model, std::move(options));
   }
 
@@ -84,8 +84,8 @@ Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const Ru
                    .hint = "O0 to O3, as in cpu:O0"};
     chosen.target.optLevel = level[1] - '0';
   }
-  SessionOptions options;
-  AGLOW_TRY(options.compile, chosen.parse());
+  AGLOW_TRY(ParsedOptions parsed, chosen.parse());
+  SessionOptions options{.import = std::move(parsed.import), .compile = std::move(parsed.compile)};
   AGLOW_TRY(options.backend, backendOptions(request));
   return std::unique_ptr<Engine>(std::make_unique<BackendEngine>(backend, model, std::move(options)));
 }

@@ -11,8 +11,6 @@
 
 namespace aglow::cli {
 
-using ModelValues = std::map<std::string, ModelValue>;
-
 class Engine {
 public:
   virtual ~Engine() = default;

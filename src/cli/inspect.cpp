@@ -180,8 +180,8 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
   if (file->onnx) {
     auto given = readInputs(file->onnx->graph, inspect.model.values, "--value");
     if (!given.ok()) return failed(given);
-    options->given = *std::move(given);
-    if (Diagnostics faults = options->tolerance.judge(*file->onnx); !faults.empty())
+    options->import.given = *std::move(given);
+    if (Diagnostics faults = options->import.tolerance.judge(*file->onnx); !faults.empty())
       return std::move(faults).at(file->path);
     const Survey survey(*file->onnx);
     json = summaryJson(*file->onnx, survey);
@@ -191,10 +191,10 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
       text = summaryText(inspect.model.model, *file->onnx, survey);
   }
   if (inspect.memory || !inspect.dot.empty() || !file->onnx) {
-    const auto observer = options->observer;
-    options->observer = [&](const StageEvent& event) -> Status {
+    const auto observer = options->compile.observer;
+    options->compile.observer = [&](const StageEvent& event) -> Status {
       if (observer) AGLOW_OK(observer(event));
-      const std::string stage = options->stopAfter.empty() ? "optimize" : options->stopAfter;
+      const std::string stage = options->compile.stopAfter.empty() ? "optimize" : options->compile.stopAfter;
       if (inspect.dot.empty() || event.graph == nullptr || event.phase != stage || !event.pass.empty()) return {};
       return writeTextFile(inspect.dot, drawDot(*event.graph));
     };

@@ -9,6 +9,7 @@
 #include "cli/value_json.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
+#include "dynamic/whole_model.h"
 #include "graph/text.h"
 #include "import/model_file.h"
 #include "inst/text.h"
@@ -184,10 +185,11 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
   return several;
 }
 
-Result<CompileOptions> ModelOptions::parse() const {
+Result<ParsedOptions> ModelOptions::parse() const {
   if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
     return usage("--shape, --dim, --value and --init are for model files; a text form has its sizes and weights");
-  CompileOptions options;
+  ParsedOptions parsed;
+  CompileOptions& options = parsed.compile;
   options.backend = backend;
   options.functions = functions;
   options.target = target;
@@ -196,15 +198,15 @@ Result<CompileOptions> ModelOptions::parse() const {
   options.stopAfter = stopAfter;
   options.fuse = fuse;
   options.verifyEach = verifyEach;
-  options.tolerance = tolerance();
+  parsed.import.tolerance = tolerance();
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--shape"));
-    AGLOW_TRY(options.shapes[pair.first], parseShape(pair.second, "--shape " + text));
+    AGLOW_TRY(parsed.import.shapes[pair.first], parseShape(pair.second, "--shape " + text));
   }
   for (const std::string& text : dims) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
-    AGLOW_TRY(options.dims[pair.first], parseSize(pair.second, "--dim " + text));
+    AGLOW_TRY(parsed.import.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
   AGLOW_OK(checkOptions(options));
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
@@ -215,7 +217,7 @@ Result<CompileOptions> ModelOptions::parse() const {
       return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + fault.message(), .where = dump};
   }
   if (!dump.empty() || !printAfter.empty()) options.observer = Observer(*this);
-  return options;
+  return parsed;
 }
 
 onnx::Tolerance ModelOptions::tolerance() const {
@@ -283,9 +285,9 @@ Result<ModelFile> openModel(const ModelOptions& options) {
   return ModelFile{options.model, std::move(model)};
 }
 
-Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options) {
-  if (!file.onnx) return compileFile(file.path, options);
-  Diagnosed<Compilation> compiled = compileModel(*file.onnx, options);
+Diagnosed<Compilation> compile(const ModelFile& file, const ParsedOptions& options) {
+  if (!file.onnx) return compileTextFile(file.path, options.compile);
+  Diagnosed<Compilation> compiled = compileModel(*file.onnx, options.compile, options.import);
   if (!compiled.ok()) return Diagnostics(compiled.diagnostics()).at(file.path);
   return compiled;
 }

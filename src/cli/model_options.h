@@ -8,11 +8,18 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "import/onnx/importer.h"
 
 namespace aglow::cli {
 
 // What an option takes: a real number from 0 to `most`. CLI11's ranges let NaN through.
 CLI::Validator realFromZero(double most);
+
+// What the words of a command line mean for a model.
+struct ParsedOptions {
+  onnx::ImportOptions import;
+  CompileOptions compile;
+};
 
 struct ModelOptions {
   std::string model, init;
@@ -25,8 +32,8 @@ struct ModelOptions {
   std::string memoryLimit;
 
   void add(CLI::App& command);
-  // What the words mean; Usage errors name the option.
-  Result<CompileOptions> parse() const;
+  // Usage errors name the option.
+  Result<ParsedOptions> parse() const;
   Result<int64_t> memoryLimitBytes() const;
   // Says on stderr, once, where the model departs from the standard.
   onnx::Tolerance tolerance() const;
@@ -52,7 +59,7 @@ struct ModelFile {
   std::optional<onnx::Model> onnx;
 };
 Result<ModelFile> openModel(const ModelOptions& options);
-Diagnosed<Compilation> compile(const ModelFile& file, const CompileOptions& options);
+Diagnosed<Compilation> compile(const ModelFile& file, const ParsedOptions& options);
 
 // The table of passes with their times, for --timing.
 std::string timingTable(const Compilation& compilation);

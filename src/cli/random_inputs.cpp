@@ -16,8 +16,8 @@ Tensor randomTensor(const Type& type, Rng& rng) {
   return Tensor::fromInts(type, values);
 }
 
-Diagnosed<ModelValues> randomInputs(const onnx::Graph& graph, const ModelValues& given, const CompileOptions& sizes,
-                                    uint64_t seed) {
+Diagnosed<ModelValues> randomInputs(const onnx::Graph& graph, const ModelValues& given,
+                                    const onnx::ImportOptions& sizes, uint64_t seed) {
   onnx::ImportOptions options{.shapes = {}, .dims = sizes.dims, .given = given, .evaluator = nullptr};
   for (const auto& [name, shape] : sizes.shapes)
     if (!given.contains(name)) options.shapes[name] = shape;

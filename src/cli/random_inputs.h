@@ -10,7 +10,7 @@ namespace aglow::cli {
 Tensor randomTensor(const Type& type, Rng& rng);
 
 // The values given, and random ones for the other inputs that have no initializer. The options tell sizes.
-Diagnosed<ModelValues> randomInputs(const onnx::Graph& graph, const ModelValues& given, const CompileOptions& sizes,
-                                    uint64_t seed);
+Diagnosed<ModelValues> randomInputs(const onnx::Graph& graph, const ModelValues& given,
+                                    const onnx::ImportOptions& sizes, uint64_t seed);
 
 }  // namespace aglow::cli

@@ -136,44 +136,36 @@ Diagnosed<std::vector<NamedOutputs>> runModel(const RunRequest& request) {
   return std::vector{std::move(named)};
 }
 
-Result<NamedOutputs> runFunction(Executable& executable, size_t function, const std::map<std::string, Tensor>& given) {
-  // Inputs that the program does not read (dead, folded away, or another function's) need no place in it.
-  std::map<std::string, Tensor> used;
-  for (const Binding& binding : executable.inputs(function))
-    if (const auto it = given.find(binding.name); it != given.end()) used.insert(*it);
-  AGLOW_TRY(const std::vector<Tensor> inputs, bindByName(executable.inputs(function), used));
-  AGLOW_TRY(const std::vector<Tensor> outputs, executable.run(inputs, nullptr, function));
-  NamedOutputs named;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    named.names.push_back(executable.outputs(function)[i].name);
-    named.values.push_back(ModelValue::of(outputs[i]));
-    named.areMaps.push_back(false);
-  }
+Result<NamedOutputs> runFunction(Network& network, size_t function, const ModelValues& given) {
+  AGLOW_TRY(std::vector<ModelValue> outputs, network.run(function, valuesIn(given)));
+  NamedOutputs named{.prefix = {}, .names = {}, .values = std::move(outputs), .areMaps = {}};
+  for (const Port& port : network.functions()[function].outputs) named.names.push_back(port.name);
+  named.areMaps.resize(named.names.size());
   return named;
 }
 
 // A text form is compiled whole, with its sizes. Its functions run in the order in which they are named, and at the end
 // come the parts of the state.
 Diagnosed<std::vector<NamedOutputs>> runPrograms(const RunRequest& request) {
-  auto opened = openProgram(request, true);
+  auto opened = openNetwork(request);
   if (!opened.ok()) return opened.diagnostics();
   std::vector<NamedOutputs> all;
-  if (opened->executable == nullptr) return all;
-  Executable& executable = *opened->executable;
+  if (opened->network == nullptr) return all;
+  Network& network = *opened->network;
   std::vector<std::string> names = request.model.functions;
   if (names.empty()) names.emplace_back();
   for (const std::string& name : names) {
-    const auto function = executable.find(name);
+    const auto function = network.find(name);
     if (!function.ok()) return Diagnostics(function.error()).at(request.model.model);
-    auto outputs = runFunction(executable, *function, opened->given);
+    auto outputs = runFunction(network, *function, opened->inputs);
     if (!outputs.ok()) return Diagnostics(outputs.error()).at(request.model.model);
     if (names.size() > 1) outputs->prefix = name + ": ";
     all.push_back(*std::move(outputs));
   }
   NamedOutputs state{.prefix = "state "};
-  for (size_t i = 0; i < executable.state().bindings().size(); ++i) {
-    state.names.push_back(executable.state().bindings()[i].name);
-    state.values.push_back(ModelValue::of(executable.state().read(i)));
+  for (size_t i = 0; i < network.states().size(); ++i) {
+    state.names.push_back(network.states()[i].name);
+    state.values.push_back(ModelValue::of(network.state(i)));
     state.areMaps.push_back(false);
   }
   all.push_back(std::move(state));

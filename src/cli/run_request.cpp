@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "backends/cpu/code/code_cache.h"
-#include "support/machine.h"
+#include "runtime/threads.h"
 #include "tensor/npy.h"
 
 namespace aglow::cli {
@@ -22,9 +22,9 @@ double seconds(Clock::time_point from, Clock::time_point to) {
 }
 
 // Inputs of a text form are its placeholders.
-Result<std::map<std::string, Tensor>> readPlaceholders(const std::vector<Interface>& interfaces,
-                                                       const std::vector<std::string>& assignments) {
-  std::map<std::string, Tensor> tensors;
+Result<ModelValues> readPlaceholders(const std::vector<Interface>& interfaces,
+                                     const std::vector<std::string>& assignments) {
+  ModelValues values;
   for (const std::string& text : assignments) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--input"));
     const Port* port = nullptr;
@@ -33,31 +33,10 @@ Result<std::map<std::string, Tensor>> readPlaceholders(const std::vector<Interfa
         if (one.name == pair.first) port = &one;
     if (port == nullptr)
       return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
-    AGLOW_TRY(Tensor tensor, readNpy(pair.second, port->type.kind()));
-    // A file holds no scales; those are the program's.
-    if (tensor.type().shape() == port->type.shape()) tensor = tensor.retyped(port->type);
-    tensors[pair.first] = std::move(tensor);
+    AGLOW_TRY(const Tensor tensor, readNpy(pair.second, port->type.kind()));
+    values[pair.first] = ModelValue::of(withScales(tensor, port->type));
   }
-  return tensors;
-}
-
-// The placeholders' values, by name, from what was given for the model's inputs.
-Result<std::map<std::string, Tensor>> collect(const Interface& interface,
-                                              const std::map<std::string, ModelValue>& given, bool needAll) {
-  std::map<std::string, Tensor> tensors;
-  for (const Port& port : interface.inputs) {
-    const auto it = given.find(port.name);
-    if (it == given.end() && needAll)
-      return Error{.code = Code::MissingBinding,
-                   .message = fmt::format("input '{}' ({}) was not given", port.name, port.type.text()),
-                   .where = {},
-                   .hint = fmt::format("--input '{}=FILE.npy'", port.name)};
-    if (it == given.end()) continue;
-    if (port.kind == Port::Kind::Tensor) tensors[port.placeholder] = it->second.tensors.front();
-    for (size_t i = 0; i < port.items.size(); ++i)
-      if (port.items[i].kind == Port::Kind::Tensor) tensors[port.items[i].placeholder] = it->second.tensors[i];
-  }
-  return tensors;
+  return values;
 }
 
 }  // namespace
@@ -86,9 +65,8 @@ void RunRequest::add(CLI::App& command) {
 
 Result<BackendOptions> backendOptions(const RunRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
-  BackendOptions options{.memoryLimit = limit,
-                         .threads = request.threads > 0 ? request.threads : machineThreads(),
-                         .cache = codegen::cacheFolder(request.cache)};
+  BackendOptions options{
+      .memoryLimit = limit, .threads = request.threads, .cache = codegen::cacheFolder(request.cache)};
   for (const std::string& note : startThreads(options)) std::cerr << "note: " << note << "\n";
   return options;
 }
@@ -96,7 +74,7 @@ Result<BackendOptions> backendOptions(const RunRequest& request) {
 namespace {
 
 // Where values are known that --value would have to name otherwise, it says no more than --input.
-Result<std::map<std::string, ModelValue>> inputsOf(const RunRequest& request, const onnx::Graph& graph) {
+Result<ModelValues> inputsOf(const RunRequest& request, const onnx::Graph& graph) {
   std::vector<std::string> assignments = request.inputs;
   assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
   return readInputs(graph, assignments, "--input");
@@ -110,8 +88,8 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   RunRequest request = words;
   auto several = takeSeveralSizes(request.model.dims);
   if (!several.ok()) return failed(several);
-  auto compile = request.model.parse();
-  if (!compile.ok()) return failed(compile);
+  auto parsed = request.model.parse();
+  if (!parsed.ok()) return failed(parsed);
   auto backend = backendOptions(request);
   if (!backend.ok()) return failed(backend);
   auto file = openModel(request.model);
@@ -123,7 +101,10 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   OpenedSession opened;
   opened.inputs = *std::move(inputs);
   // What comes as an input says the same as --shape and --dim; where both are there, they have to agree.
-  SessionOptions options{.compile = *std::move(compile), .backend = *std::move(backend), .pad = request.pad};
+  SessionOptions options{.import = std::move(parsed->import),
+                         .compile = std::move(parsed->compile),
+                         .backend = *std::move(backend),
+                         .pad = request.pad};
   options.prepared.insert(several->begin(), several->end());
   if (request.pad && options.prepared.empty())
     return Error{.code = Code::Usage,
@@ -141,8 +122,7 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   return opened;
 }
 
-Diagnosed<OpenedProgram> openProgram(const RunRequest& request, bool needAll,
-                                     const std::function<Status(const Compilation&)>& seen) {
+Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request, const std::function<Status(const Compilation&)>& seen) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
   auto options = request.model.parse();
@@ -151,26 +131,26 @@ Diagnosed<OpenedProgram> openProgram(const RunRequest& request, bool needAll,
   if (!backend.ok()) return failed(backend);
   auto file = openModel(request.model);
   if (!file.ok()) return failed(file);
-  std::map<std::string, ModelValue> all;
+  OpenedNetwork opened;
+  onnx::ImportOptions& import = options->import;
   if (file->onnx) {
     auto given = inputsOf(request, file->onnx->graph);
     if (!given.ok()) return failed(given);
-    options->given = *std::move(given);
+    opened.inputs = import.given = *std::move(given);
     // Large inputs decide no shapes; were one taken for a constant after all, the model would be computed when
     // compiling.
-    all = options->given;
-    for (const auto& [name, value] : all) {
+    for (const auto& [name, value] : opened.inputs) {
       const bool named = std::any_of(request.model.values.begin(), request.model.values.end(),
                                      [&](const std::string& text) { return text.starts_with(name + "="); });
       if (named || !value.isTensor() || value.tensor().type().elements() <= kFrozenElements) continue;
-      options->shapes[name] = value.tensor().type().shape().dims();
-      options->given.erase(name);
+      import.shapes[name] = value.tensor().type().shape().dims();
+      import.given.erase(name);
     }
   }
 
   Clock::time_point imported = start;
-  const auto observer = options->observer;
-  options->observer = [&](const StageEvent& event) -> Status {
+  const auto observer = options->compile.observer;
+  options->compile.observer = [&](const StageEvent& event) -> Status {
     if (event.phase == "import") imported = Clock::now();
     return observer ? observer(event) : Status();
   };
@@ -178,18 +158,18 @@ Diagnosed<OpenedProgram> openProgram(const RunRequest& request, bool needAll,
   if (!compiled.ok()) return compiled.diagnostics();
   if (request.model.timing) std::cerr << timingTable(*compiled);
 
-  OpenedProgram opened{.interfaces = compiled->interfaces};
   opened.loadSeconds = seconds(start, imported);
-  if (!options->stopAfter.empty()) return opened;
-  auto tensors = file->onnx ? collect(opened.interfaces.front(), all, needAll)
-                            : readPlaceholders(opened.interfaces, request.inputs);
-  if (!tensors.ok()) return failed(tensors);
-  opened.given = *std::move(tensors);
+  if (!options->compile.stopAfter.empty()) return opened;
+  if (!file->onnx) {
+    auto values = readPlaceholders(compiled->interfaces, request.inputs);
+    if (!values.ok()) return failed(values);
+    opened.inputs = *std::move(values);
+  }
   if (seen)
     if (const Status status = seen(*compiled); !status.ok()) return failed(status);
-  auto executable = load(*std::move(compiled), *backend);
-  if (!executable.ok()) return failed(executable);
-  opened.executable = *std::move(executable);
+  auto network = Network::load(*std::move(compiled), *backend);
+  if (!network.ok()) return failed(network);
+  opened.network = *std::move(network);
   opened.compileSeconds = seconds(imported, Clock::now());
   return opened;
 }

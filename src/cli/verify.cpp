@@ -95,7 +95,8 @@ private:
     }
     ModelOptions sizes = options_.request.model;
     sizes.backend = kReferenceBackend;
-    AGLOW_TRY(sizes_, sizes.parse());
+    AGLOW_TRY(ParsedOptions parsed, sizes.parse());
+    sizes_ = std::move(parsed.import);
     if (onnxruntime()) {
       AGLOW_TRY(reference_, onnxruntimeEngine(path(), model_));
     } else if (!byFiles_ || options_.bisect) {
@@ -179,7 +180,7 @@ private:
   const VerifyOptions& options_;
   onnx::Model model_;
   ModelValues given_;
-  CompileOptions sizes_;
+  onnx::ImportOptions sizes_;
   std::vector<std::string> outputs_;
   std::vector<std::unique_ptr<Engine>> tested_;
   std::unique_ptr<Engine> reference_;

@@ -14,7 +14,6 @@
 #include "compile/text_files.h"
 #include "graph/saves.h"
 #include "graph/text.h"
-#include "import/model_file.h"
 
 namespace aglow {
 
@@ -135,7 +134,7 @@ Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const Compi
   return finish(std::move(compilation), options);
 }
 
-Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, const CompileOptions& options) {
+static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, const CompileOptions& options) {
   std::vector<std::string> names;
   for (const Program& program : programs) names.push_back(program.name);
   if (Status known = checkFunctions(options.functions, names); !known.ok()) return known.error();
@@ -146,60 +145,29 @@ Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, const Comp
   return finish(std::move(compilation), options);
 }
 
-Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options) {
-  ReferenceEvaluator evaluator;
-  auto imported = onnx::importModel(model, {.shapes = options.shapes,
-                                            .dims = options.dims,
-                                            .given = options.given,
-                                            .evaluator = &evaluator,
-                                            .tolerance = options.tolerance});
-  if (!imported.ok()) return imported.diagnostics();
-  return compileImported(*std::move(imported), options);
-}
-
-Diagnosed<Compilation> compileImported(onnx::ImportedModel imported, const CompileOptions& options) {
+Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, std::vector<Interface> interfaces,
+                                     const CompileOptions& options) {
   Compilation compilation;
-  compilation.module = std::move(imported.module);
-  compilation.interfaces.push_back(std::move(imported.interface));
+  compilation.module = std::move(module);
+  compilation.interfaces = std::move(interfaces);
   if (Status known = checkFunctions(options.functions, compilation.functionNames()); !known.ok()) return known.error();
   return finish(std::move(compilation), options);
 }
 
-Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options) {
+Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOptions& options) {
   if (path.ends_with(".graph")) {
     auto module = readModule(path);
     if (!module.ok()) return module.error();
     return compileModule(*std::move(module), options);
   }
-  if (path.ends_with(".ir")) {
-    auto programs = readPrograms(path);
-    if (!programs.ok()) return programs.error();
-    return compilePrograms(*std::move(programs), options);
-  }
-  auto model = readModelFile(path);
-  if (!model.ok()) return model.error();
-  Diagnosed<Compilation> compiled = compileModel(*model, options);
-  if (!compiled.ok()) return Diagnostics(compiled.diagnostics()).at(path);
-  return compiled;
+  auto programs = readPrograms(path);
+  if (!programs.ok()) return programs.error();
+  return compilePrograms(*std::move(programs), options);
 }
 
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options) {
   AGLOW_CHECK(compilation.placed(), "loading a program that is not complete");
   return compilation.backend->compile(std::move(compilation.programs), options);
-}
-
-Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
-                                                const std::map<std::string, Tensor>& inputs,
-                                                const CompileOptions& options) {
-  Diagnosed<Compilation> compiled = compileModule(std::move(module), options);
-  if (!compiled.ok()) return compiled.diagnostics().errors().front();
-  AGLOW_TRY(const std::unique_ptr<Executable> executable, load(*std::move(compiled)));
-  AGLOW_TRY(const size_t function, executable->find());
-  AGLOW_TRY(const std::vector<Tensor> bound, bindByName(executable->inputs(function), inputs));
-  AGLOW_TRY(std::vector<Tensor> results, executable->run(bound, nullptr, function));
-  std::map<std::string, Tensor> named;
-  for (size_t i = 0; i < results.size(); ++i) named[executable->outputs(function)[i].name] = std::move(results[i]);
-  return named;
 }
 
 }  // namespace aglow

@@ -15,7 +15,6 @@
 #include "backends/cpu/code/target_options.h"
 #include "graph/interface.h"
 #include "graph/module.h"
-#include "import/onnx/importer.h"
 #include "inst/program.h"
 #include "support/diagnostics.h"
 
@@ -33,20 +32,16 @@ struct StageEvent {
 };
 
 struct CompileOptions {
-  std::string backend;                                 // empty: the default one
-  std::vector<std::string> functions;                  // of a text form: only these; empty: all
-  codegen::TargetOptions target;                       // of backends that generate code
-  std::map<std::string, std::vector<int64_t>> shapes;  // --shape
-  std::map<std::string, int64_t> dims;                 // --dim
-  std::map<std::string, ModelValue> given;             // inputs known when compiling
-  std::set<std::string, std::less<>> disabled;         // passes and rules by name
-  int64_t lanes = 0;                                   // of the layout phase; 0: as the backend says
-  std::string startFrom;                               // phase; for text forms
-  std::string stopAfter;                               // phase or pass
-  bool fuse = false;                                   // also where the backend does not ask for it
-  bool verifyEach = false;  // after every pass, not only every phase; and parse(print(x)) == x
+  std::string backend;                          // empty: the default one
+  std::vector<std::string> functions;           // of a text form: only these; empty: all
+  codegen::TargetOptions target;                // of backends that generate code
+  std::set<std::string, std::less<>> disabled;  // passes and rules by name
+  int64_t lanes = 0;                            // of the layout phase; 0: as the backend says
+  std::string startFrom;                        // phase; for text forms
+  std::string stopAfter;                        // phase or pass
+  bool fuse = false;                            // also where the backend does not ask for it
+  bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
-  onnx::Tolerance tolerance = {};
 };
 
 struct PassTiming {
@@ -70,11 +65,13 @@ struct Compilation {
   std::vector<std::string> functionNames() const;
 };
 
-// A model file (ONNX, or a text form by its ending .graph or .ir) through all phases, or as far as the options say.
-Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options);
-Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptions& options);
-Diagnosed<Compilation> compileImported(onnx::ImportedModel imported, const CompileOptions& options);
+// All functions of a module through all phases, or as far as the options say. They take and give their placeholders.
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const CompileOptions& options);
+// The same for functions that were imported, with what each takes and gives.
+Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, std::vector<Interface> interfaces,
+                                     const CompileOptions& options);
+// A text form, by its ending: .graph, or .ir.
+Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOptions& options);
 
 // The backend that the options name; Usage error with the names there are.
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options);
@@ -86,11 +83,5 @@ inline constexpr std::string_view kReferenceBackend = "interpreter";
 
 // The programs ready to be run.
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options = {});
-
-// Compiles a graph, runs its only function (or that named main) once, and gives its outputs by name: the short way for
-// programs that build their own.
-Result<std::map<std::string, Tensor>> runModule(std::unique_ptr<Module> module,
-                                                const std::map<std::string, Tensor>& inputs,
-                                                const CompileOptions& options = {});
 
 }  // namespace aglow

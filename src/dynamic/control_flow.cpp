@@ -166,7 +166,7 @@ Outputs GraphRunner::runAlone(size_t index, const Values& values) {
                                              .nodes = std::span(&index, 1),
                                              .known = operands,
                                              .evaluator = &evaluator,
-                                             .tolerance = context_.compile.tolerance});
+                                             .tolerance = context_.tolerance});
 }
 
 Outputs GraphRunner::runFunction(const onnx::Function& function, const onnx::Node& call, const Values& values) {

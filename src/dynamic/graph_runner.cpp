@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include "compile/evaluate.h"
 #include "import/onnx/faults.h"
 #include "import/onnx/tensor_data.h"
+#include "runtime/key.h"
 #include "tensor/slices.h"
 
 namespace aglow {
@@ -19,32 +19,7 @@ namespace {
 using onnx::Deferred;
 using onnx::KnownValue;
 
-// Constants up to this size are part of a key by their bytes, larger ones by their address. Other values always are by
-// their bytes: callers may change what lies at an address.
-constexpr int64_t kKeyBytes = 4096;
-enum class InKey : uint8_t { Type, Constant, Bytes };
-
 std::atomic<size_t> runners = 0;
-
-void append(std::string& key, const void* data, size_t bytes) { key.append(static_cast<const char*>(data), bytes); }
-
-template <class T>
-  requires std::is_trivially_copyable_v<T>
-void append(std::string& key, T value) {
-  append(key, &value, sizeof value);
-}
-
-void appendTensor(std::string& key, const Tensor& tensor, InKey what) {
-  const Type& type = tensor.type();
-  append(key, type.kind());
-  append(key, static_cast<int32_t>(type.shape().dims().size()));
-  for (const int64_t dim : type.shape().dims()) append(key, dim);
-  if (what == InKey::Type) return;
-  if (what == InKey::Bytes || tensor.bytes() <= kKeyBytes)
-    append(key, tensor.data(), static_cast<size_t>(tensor.bytes()));
-  else
-    append(key, tensor.data());
-}
 
 // Below this, interpreting a part takes less time than generating code for it.
 constexpr double kSmallWork = 1e6;
@@ -66,27 +41,6 @@ double workOf(const Function& function) {
     work += results + operands + (sums ? results * std::sqrt(product / results) : 0);
   }
   return work;
-}
-
-constexpr size_t kSpare = 2;  // the state that a step reads, and the one that it writes
-
-// One run of the executable; its outputs lie in memory of earlier ones where `again` allows it.
-Result<std::vector<Tensor>> execute(Part& part, std::span<const Tensor> inputs, bool again) {
-  if (!again) return part.executable->run(inputs);
-  const std::span<const Binding> bindings = part.executable->outputs();
-  part.spare.resize(bindings.size());
-  std::vector<Tensor> outputs;
-  std::vector<TensorRef> in, out;
-  for (size_t i = 0; i < bindings.size(); ++i) {
-    std::vector<Tensor>& spare = part.spare[i];
-    const auto free = std::find_if(spare.begin(), spare.end(), [](const Tensor& t) { return !t.isShared(); });
-    outputs.push_back(free != spare.end() ? *free : Tensor(bindings[i].type));
-    if (free == spare.end() && spare.size() < kSpare) spare.push_back(outputs.back());
-  }
-  for (const Tensor& tensor : inputs) in.push_back(tensor.ref());
-  for (const Tensor& tensor : outputs) out.push_back(tensor.ref());
-  AGLOW_OK(part.executable->run(in, out));
-  return outputs;
 }
 
 }  // namespace
@@ -155,24 +109,21 @@ const KnownValue* GraphRunner::find(const std::string& name, const Values& value
 
 std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::string>& frozen,
                                const Values& values) const {
-  std::string key;
-  append(key, number_);
-  append(key, remainder.number);
+  Key key;
+  key.add(number_);
+  key.add(remainder.number);
   size_t position = 0;
   for (const std::string& name : remainder.reads) {
     ++position;
     const auto it = values.find(name);
     if (it == values.end()) continue;  // an initializer, always the same
-    const ModelValue& value = it->second.value;
-    append(key, position);
-    append(key, static_cast<char>(value.none ? 'n' : value.isSequence ? 's' : 't'));
-    append(key, value.tensors.size());
-    append(key, value.onHost());  // nothing else of such values counts: no part reads them
-    const InKey what = it->second.constant ? InKey::Constant : frozen.contains(name) ? InKey::Bytes : InKey::Type;
-    append(key, what);
-    for (const Tensor& tensor : value.tensors) appendTensor(key, tensor, what);
+    key.add(position);
+    // Values that decide a shape count by their bytes: callers may change what lies at an address.
+    key.add(it->second.value, it->second.constant     ? Key::Of::Constant
+                              : frozen.contains(name) ? Key::Of::Bytes
+                                                      : Key::Of::Type);
   }
-  return key;
+  return key.bytes();
 }
 
 Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainder, const std::set<std::string>& frozen,
@@ -192,7 +143,7 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
                                                     .nodes = remainder.nodes,
                                                     .known = known,
                                                     .evaluator = &evaluator,
-                                                    .tolerance = context_.compile.tolerance});
+                                                    .tolerance = context_.tolerance});
   if (!imported.ok()) {
     // What the parts behind this one would tell, and graphs that may never be run.
     Diagnostics faults = imported.diagnostics();
@@ -224,27 +175,19 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
     part->next = remainderOf(std::move(left), std::move(wanted));
   }
 
-  part->outputs = imported->model.interface.outputs;
-  if (part->outputs.empty()) return part;
-  std::map<std::string, Part::Source> sources;  // by placeholder
-  for (const Port& port : imported->model.interface.inputs) {
-    if (port.kind == Port::Kind::Tensor) sources[port.placeholder] = {port.name, 0};
-    for (size_t i = 0; i < port.items.size(); ++i) sources[port.items[i].placeholder] = {port.name, i};
-  }
+  if (imported->model.interface.outputs.empty()) return part;
   CompileOptions options = context_.compile;
   // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would,
   // and so would what comes before the nodes that a model ends with.
   const bool isCut = remainder.number > 0 || part->next != nullptr;
   if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
     options.backend = kReferenceBackend;
-  auto compiled = compileImported(std::move(imported->model), options);
+  auto compiled = compileModule(std::move(imported->model.module), {std::move(imported->model.interface)}, options);
   if (!compiled.ok()) return compiled.diagnostics();
   if (context_.compiled) context_.compiled(*compiled);
-  auto executable = load(*std::move(compiled), context_.backend);
-  if (!executable.ok()) return Diagnostics(executable.error());
-  for (const Binding& binding : (*executable)->inputs()) part->inputs.push_back(sources.at(binding.name));
-  for (const Binding& binding : (*executable)->outputs()) part->bound.push_back(binding.name);
-  part->executable = *std::move(executable);
+  auto network = Network::load(*std::move(compiled), context_.backend);
+  if (!network.ok()) return Diagnostics(network.error());
+  part->network = *std::move(network);
   return part;
 }
 
@@ -264,24 +207,15 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::partFor(Remainder& remainder, cons
 }
 
 Status GraphRunner::runPart(Part& part, Values& values) const {
-  if (part.executable) {
-    std::vector<Tensor> inputs;
-    for (const Part::Source& source : part.inputs) inputs.push_back(values.at(source.name).value.tensors[source.item]);
-    std::map<std::string, Tensor> results;
-    {
-      const std::lock_guard lock(part.running);
-      AGLOW_TRY(std::vector<Tensor> outputs, execute(part, inputs, depth_ > 0));
-      for (size_t i = 0; i < outputs.size(); ++i) results[part.bound[i]] = std::move(outputs[i]);
-    }
-    for (const Port& port : part.outputs) {
-      ModelValue value = ModelValue::absent();
-      if (port.kind == Port::Kind::Tensor) value = ModelValue::of(results.at(port.placeholder));
-      if (port.kind == Port::Kind::Sequence) {
-        value = ModelValue::sequence({});
-        for (const Port& item : port.items) value.tensors.push_back(results.at(item.placeholder));
-      }
-      values[port.name] = {.value = std::move(value), .constant = false};
-    }
+  if (part.network) {
+    const auto valueOf = [&](const std::string& name) {
+      const auto it = values.find(name);
+      return it == values.end() ? nullptr : &it->second.value;
+    };
+    AGLOW_TRY(std::vector<ModelValue> outputs,
+              part.network->run(0, valueOf, depth_ > 0 ? Network::OutputMemory::Reused : Network::OutputMemory::Fresh));
+    const std::vector<Port>& ports = part.network->functions().front().outputs;
+    for (size_t i = 0; i < ports.size(); ++i) values[ports[i].name] = {std::move(outputs[i]), false};
   }
   for (const auto& [name, value] : part.constants) values[name] = value;
   return {};

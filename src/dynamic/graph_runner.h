@@ -11,25 +11,29 @@
 #include <vector>
 
 #include "compile/compile.h"
-#include "dynamic/part_cache.h"
+#include "dynamic/part.h"
 #include "dynamic/strings/string_node.h"
 #include "import/onnx/parts.h"
+#include "runtime/keyed_cache.h"
 
 namespace aglow {
 
 // What the runners of one session share.
 struct RunnerContext {
-  RunnerContext(onnx::Model from, CompileOptions compileOptions, BackendOptions backendOptions, size_t maxParts)
+  RunnerContext(onnx::Model from, onnx::Tolerance accepted, CompileOptions compileOptions,
+                BackendOptions backendOptions, size_t maxParts)
       : model(std::move(from)),
+        tolerance(std::move(accepted)),
         compile(std::move(compileOptions)),
         backend(std::move(backendOptions)),
         parts(maxParts) {}
 
   const onnx::Model model;
+  const onnx::Tolerance tolerance;
   const CompileOptions compile;
   const BackendOptions backend;
   std::function<void(const Compilation&)> compiled;  // told of every part that was compiled; may be empty
-  PartCache parts;
+  KeyedCache<Part> parts;
 };
 
 struct Remainder {

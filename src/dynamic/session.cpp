@@ -4,104 +4,70 @@
 
 #include <algorithm>
 
-#include "backends/cpu/code/code_cache.h"
 #include "import/onnx/faults.h"
 #include "import/onnx/inputs.h"
-#include "tensor/slices.h"
+#include "runtime/key.h"
+#include "runtime/threads.h"
 
 namespace aglow {
 
 namespace {
 
 constexpr size_t kMaxChecked = 4096;
-constexpr size_t kMaxPrepared = 64;
 
 using Inputs = std::map<std::string, ModelValue>;
 
 std::string typesOf(const Inputs& inputs) {
-  std::string text;
+  Key key;
   for (const auto& [name, value] : inputs) {
-    text += name;
-    text += value.none ? '\1' : value.isSequence ? '\2' : '\3';
-    for (const Tensor& tensor : value.tensors) text += tensor.type().text() + '\4';
-    for (const StringTensor& tensor : value.strings) text += tensor.text() + '\4';
-    for (const MapValue& map : value.maps) text += map.text() + '\4';
+    key.add(name);
+    key.add(value, Key::Of::Type);
+    for (const StringTensor& tensor : value.strings) key.add(tensor.text());
+    for (const MapValue& map : value.maps) key.add(map.text());
   }
-  return text;
+  return key.bytes();
 }
 
-// Every choice of one size for each dimension.
-Result<std::vector<std::map<std::string, int64_t>>> combinations(
-    const std::map<std::string, std::vector<int64_t>>& prepared) {
-  std::vector<std::map<std::string, int64_t>> all(1);
-  for (const auto& [name, sizes] : prepared) {
-    std::vector<std::map<std::string, int64_t>> next;
-    for (const auto& chosen : all)
-      for (const int64_t size : sizes) {
-        next.push_back(chosen);
-        next.back()[name] = size;
-      }
-    if (next.size() > kMaxPrepared)
-      return Error{.code = Code::LimitReached,
-                   .message = fmt::format("more than {} combinations of sizes to prepare", kMaxPrepared)};
-    all = std::move(next);
-  }
-  return all;
-}
-
-// The declared shape with some symbolic dimensions replaced.
-std::vector<int64_t> resizedDims(const onnx::TypeProto& declared, std::vector<int64_t> dims,
-                                 const std::map<std::string, int64_t>& sizes) {
-  for (size_t i = 0; i < std::min(dims.size(), declared.dims.size()); ++i)
-    if (declared.dims[i].kind == onnx::Dim::Kind::Symbol)
-      if (const auto it = sizes.find(declared.dims[i].symbol); it != sizes.end()) dims[i] = it->second;
-  return dims;
+// The names of the dimensions, where they have some.
+std::vector<std::string> symbolsOf(const onnx::TypeProto& declared) {
+  std::vector<std::string> names;
+  for (const onnx::Dim& dim : declared.dims)
+    names.push_back(dim.kind == onnx::Dim::Kind::Symbol ? dim.symbol : std::string());
+  return names;
 }
 
 bool mayWait(Code code) { return code == Code::NeedShape || code == Code::UnsupportedFeature; }
 
 }  // namespace
 
-std::vector<std::string> startThreads(BackendOptions& options) {
-  std::vector<std::string> notes;
-  options.pool = std::make_shared<ThreadPool>(options.threads);
-  if (options.pool->threads() < options.threads)
-    notes.push_back(fmt::format("the system gives {} of {} threads", options.pool->threads(), options.threads));
-  if (auto refused = codegen::whyRefused(options.cache)) notes.push_back(*std::move(refused));
-  return notes;
-}
-
-Session::Session(onnx::Model model, SessionOptions options)
+Session::Session(onnx::Model model, SessionOptions options, PreparedSizes prepared)
     : options_(std::move(options)),
-      context_(std::move(model), options_.compile, options_.backend, options_.maxParts),
+      prepared_(std::move(prepared)),
+      context_(std::move(model), options_.import.tolerance, options_.compile, options_.backend, options_.maxParts),
       runner_(context_, context_.model.graph, context_.model.opsets) {
   context_.compiled = options_.compiled;
 }
 
 Diagnosed<std::unique_ptr<Session>> Session::open(onnx::Model model, SessionOptions options) {
-  if (!options.backend.pool) options.backend.pool = std::make_shared<ThreadPool>(std::max(options.backend.threads, 1));
+  if (!options.backend.pool) startThreads(options.backend);
   if (!options.backend.weights) options.backend.weights = std::make_shared<TensorPool>();
-  if (Diagnostics faults = options.compile.tolerance.judge(model); !faults.empty()) {
+  if (Diagnostics faults = options.import.tolerance.judge(model); !faults.empty()) {
     onnx::reportFaultsWithoutTypes(model, faults);
     return faults;
   }
   if (model.graph.outputs.empty()) return Error{.code = Code::BadGraph, .message = "the graph has no outputs"};
-  for (auto& [name, sizes] : options.prepared) std::sort(sizes.begin(), sizes.end());
-  std::unique_ptr<Session> session(new Session(std::move(model), std::move(options)));
-  const auto chosen = combinations(session->options_.prepared);
-  if (!chosen.ok()) return chosen.error();
-  for (const auto& dims : *chosen)
-    if (auto prepared = session->prepare(dims, !dims.empty()); !prepared.ok()) return prepared.diagnostics();
+  auto prepared = PreparedSizes::create(options.prepared);
+  if (!prepared.ok()) return prepared.error();
+  std::unique_ptr<Session> session(new Session(std::move(model), std::move(options), *std::move(prepared)));
+  for (const NamedSizes& dims : session->prepared_.combinations())
+    if (auto ready = session->prepare(dims); !ready.ok()) return ready.diagnostics();
   return session;
 }
 
-Diagnosed<Unit> Session::prepare(const std::map<std::string, int64_t>& dims, bool required) {
+Diagnosed<Unit> Session::prepare(const NamedSizes& dims) {
   const onnx::Graph& graph = context_.model.graph;
-  onnx::ImportOptions sizes{.shapes = options_.compile.shapes,
-                            .dims = options_.compile.dims,
-                            .given = options_.compile.given,
-                            .evaluator = nullptr,
-                            .tolerance = options_.compile.tolerance};
+  const bool required = !dims.empty();
+  onnx::ImportOptions sizes = options_.import;
   for (const auto& [name, size] : dims) sizes.dims[name] = size;
   const onnx::InputTypes types = onnx::resolveInputs(graph, sizes);
   if (!types.diagnostics.empty()) {
@@ -115,7 +81,7 @@ Diagnosed<Unit> Session::prepare(const std::map<std::string, int64_t>& dims, boo
   onnx::KnownValues known;
   // Only the types count; memory that nobody writes to is not there.
   for (const auto& [name, type] : types.types) known[name] = {.value = ModelValue::of(Tensor(type)), .constant = false};
-  for (const auto& [name, value] : options_.compile.given) known[name] = {.value = value, .constant = true};
+  for (const auto& [name, value] : options_.import.given) known[name] = {.value = value, .constant = true};
   const auto part = runner_.prepare(known);
   if (!part.ok()) return part.diagnostics();
   return Unit{};
@@ -124,13 +90,13 @@ Diagnosed<Unit> Session::prepare(const std::map<std::string, int64_t>& dims, boo
 Diagnostics Session::check(const Inputs& inputs) const {
   const onnx::Graph& graph = context_.model.graph;
   onnx::ImportOptions options{.shapes = {},
-                              .dims = options_.compile.dims,
+                              .dims = options_.import.dims,
                               .given = inputs,
                               .evaluator = nullptr,
-                              .tolerance = options_.compile.tolerance};
-  for (const auto& [name, shape] : options_.compile.shapes)
+                              .tolerance = options_.import.tolerance};
+  for (const auto& [name, shape] : options_.import.shapes)
     if (!inputs.contains(name)) options.shapes[name] = shape;
-  for (const auto& [name, value] : options_.compile.given) options.given.try_emplace(name, value);
+  for (const auto& [name, value] : options_.import.given) options.given.try_emplace(name, value);
   const auto initialized = [&](const std::string& name) {
     return std::any_of(graph.initializers.begin(), graph.initializers.end(),
                        [&](const auto& t) { return t.name == name; }) ||
@@ -152,7 +118,7 @@ Diagnostics Session::check(const Inputs& inputs) const {
   for (const Error& fault : resolved.diagnostics.errors())
     if (missing.empty() || !mayWait(fault.code)) faults.add(fault);
   for (const Error& fault : missing.errors()) faults.add(fault);
-  for (const auto& [name, shape] : options_.compile.shapes)
+  for (const auto& [name, shape] : options_.import.shapes)
     if (const auto it = inputs.find(name);
         it != inputs.end() && it->second.isTensor() && it->second.tensor().type().shape().dims() != shape)
       faults.add({.code = Code::BadBinding,
@@ -176,13 +142,13 @@ Diagnosed<onnx::KnownValues> Session::knownOf(const Inputs& inputs) {
   }
   onnx::KnownValues known;
   for (const auto& [name, value] : inputs) known[name] = {.value = value, .constant = false};
-  for (const auto& [name, value] : options_.compile.given)
+  for (const auto& [name, value] : options_.import.given)
     known.try_emplace(name, onnx::KnownValue{.value = value, .constant = true});
   return known;
 }
 
 Diagnosed<std::vector<ModelValue>> Session::run(const Inputs& inputs) {
-  if (options_.pad && !options_.prepared.empty()) return runPadded(inputs);
+  if (options_.pad && !prepared_.empty()) return runPadded(inputs);
   auto known = knownOf(inputs);
   if (!known.ok()) return known.diagnostics();
   return runner_.run(*std::move(known));
@@ -191,24 +157,14 @@ Diagnosed<std::vector<ModelValue>> Session::run(const Inputs& inputs) {
 Diagnosed<std::vector<ModelValue>> Session::runPadded(const Inputs& inputs) {
   const onnx::Graph& graph = context_.model.graph;
   if (Diagnostics faults = check(inputs); !faults.empty()) return faults;
-  const std::map<std::string, int64_t> sizes =
-      onnx::resolveInputs(graph, {.shapes = {}, .dims = options_.compile.dims, .given = inputs, .evaluator = nullptr})
+  const NamedSizes sizes =
+      onnx::resolveInputs(graph, {.shapes = {}, .dims = options_.import.dims, .given = inputs, .evaluator = nullptr})
           .sizes;
-  std::map<std::string, int64_t> padded;
-  for (const auto& [name, prepared] : options_.prepared) {
-    const auto size = sizes.find(name);
-    if (size == sizes.end()) continue;
-    const auto next = std::lower_bound(prepared.begin(), prepared.end(), size->second);
-    if (next != prepared.end() && *next != size->second) padded[name] = *next;
-  }
+  const NamedSizes padded = prepared_.padded(sizes);
   Inputs filled = inputs;
   for (const onnx::ValueInfo& info : graph.inputs)
-    if (const auto it = filled.find(info.name); it != filled.end() && it->second.isTensor()) {
-      const Tensor& tensor = it->second.tensor();
-      const std::vector<int64_t>& dims = tensor.type().shape().dims();
-      if (std::vector<int64_t> to = resizedDims(info.type, dims, padded); to != dims)
-        it->second = ModelValue::of(resized(tensor, to));
-    }
+    if (const auto it = filled.find(info.name); it != filled.end() && it->second.isTensor())
+      it->second = ModelValue::of(withSizes(it->second.tensor(), symbolsOf(info.type), padded));
   for (const onnx::ValueInfo& info : graph.outputs) {
     const bool open = info.type.kind != onnx::TypeProto::Kind::Tensor || !info.type.hasShape ||
                       std::any_of(info.type.dims.begin(), info.type.dims.end(),
@@ -225,15 +181,11 @@ Diagnosed<std::vector<ModelValue>> Session::runPadded(const Inputs& inputs) {
   if (!known.ok()) return known.diagnostics();
   auto outputs = runner_.run(*std::move(known));
   if (!outputs.ok()) return outputs;
-  std::map<std::string, int64_t> back;
+  NamedSizes back;
   for (const auto& [name, size] : padded) back[name] = sizes.at(name);
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    ModelValue& value = (*outputs)[i];
-    if (!value.isTensor()) continue;
-    const std::vector<int64_t>& dims = value.tensor().type().shape().dims();
-    if (std::vector<int64_t> to = resizedDims(graph.outputs[i].type, dims, back); to != dims)
-      value = ModelValue::of(resized(value.tensor(), to));
-  }
+  for (size_t i = 0; i < outputs->size(); ++i)
+    if (ModelValue& value = (*outputs)[i]; value.isTensor())
+      value = ModelValue::of(withSizes(value.tensor(), symbolsOf(graph.outputs[i].type), back));
   return outputs;
 }
 

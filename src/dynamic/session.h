@@ -10,11 +10,13 @@
 #include "compile/compile.h"
 #include "dynamic/graph_runner.h"
 #include "graph/model_value.h"
+#include "runtime/prepared_sizes.h"
 
 namespace aglow {
 
 struct SessionOptions {
-  CompileOptions compile;  // shapes, dims: sizes that inputs have to have; given: inputs that are always the same
+  onnx::ImportOptions import;  // shapes, dims: sizes that inputs have to have; given: inputs that are always the same
+  CompileOptions compile;
   BackendOptions backend;
   size_t maxParts = 256;  // compiled parts that are kept
   // Sizes of symbolic dimensions, largest last: the model is compiled for each when it is opened.
@@ -23,10 +25,6 @@ struct SessionOptions {
   bool pad = false;
   std::function<void(const Compilation&)> compiled;  // told of every part that was compiled
 };
-
-// Starts the threads that the options ask for. What the machine does not give of what is wanted comes back in words:
-// fewer threads, a cache that is not safe. Nothing of it is a fault, but people should know.
-std::vector<std::string> startThreads(BackendOptions& options);
 
 class Session {
 public:
@@ -40,14 +38,15 @@ public:
   size_t parts() const { return context_.parts.size(); }
 
 private:
-  Session(onnx::Model model, SessionOptions options);
+  Session(onnx::Model model, SessionOptions options, PreparedSizes prepared);
 
   Diagnostics check(const std::map<std::string, ModelValue>& inputs) const;
   Diagnosed<onnx::KnownValues> knownOf(const std::map<std::string, ModelValue>& inputs);
-  Diagnosed<Unit> prepare(const std::map<std::string, int64_t>& dims, bool required);
+  Diagnosed<Unit> prepare(const NamedSizes& dims);
   Diagnosed<std::vector<ModelValue>> runPadded(const std::map<std::string, ModelValue>& inputs);
 
   SessionOptions options_;
+  PreparedSizes prepared_;
   RunnerContext context_;
   GraphRunner runner_;
   std::mutex mutex_;

@@ -48,7 +48,7 @@ Outputs GraphRunner::runOnHost(const onnx::Node& node, const std::vector<ModelVa
                                                .nodes = std::span(&first, 1),
                                                .known = known,
                                                .evaluator = &evaluator,
-                                               .tolerance = context_.compile.tolerance});
+                                               .tolerance = context_.tolerance});
   };
   return strings::run({.node = node, .operands = operands, .onNumbers = onNumbers});
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compile/text_files.h"
+#include "dynamic/whole_model.h"
 #include "graph/text.h"
 #include "import/model_file.h"
 #include "import/onnx/export.h"
@@ -51,11 +52,6 @@ Spec specOf(const std::string& name, const Type& type) {
   return spec;
 }
 
-// An array holds no scales; those are the program's.
-Tensor withScales(const Tensor& tensor, const Type& type) {
-  return tensor.type().shape() == type.shape() ? tensor.retyped(type) : tensor;
-}
-
 }  // namespace
 
 Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std::string& initPath) {
@@ -65,7 +61,7 @@ Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std
     // As far as it has to go to know its interface, and no further.
     CompileOptions options;
     options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
-    auto compiled = compileFile(path, options);
+    auto compiled = compileTextFile(path, options);
     if (!compiled.ok()) return compiled.diagnostics();
     for (const Interface& interface : compiled->interfaces) {
       FunctionSpec& function = model->functions_.emplace_back(FunctionSpec{.name = interface.function});
@@ -111,12 +107,12 @@ std::vector<std::string> Model::takeWarnings() {
 }
 
 Diagnosed<Unit> Model::open(SessionOptions options) {
-  options.compile.tolerance.warn = onnx::onceEach([this](const onnx::Departure& departure) {
+  options.import.tolerance.warn = onnx::onceEach([this](const onnx::Departure& departure) {
     if (departure.silent) return;
     const std::lock_guard lock(hearing_);
     warnings_.push_back(departure.text(path_));
   });
-  options_ = options.compile;
+  options_ = options;
   if (!model_) return openText(options);
   auto session = Session::open(*model_, std::move(options));
   if (!session.ok()) return placed(session.diagnostics());
@@ -125,11 +121,11 @@ Diagnosed<Unit> Model::open(SessionOptions options) {
 }
 
 Diagnosed<Unit> Model::openText(const SessionOptions& options) {
-  auto compiled = compileFile(path_, options.compile);
+  auto compiled = compileTextFile(path_, options.compile);
   if (!compiled.ok()) return compiled.diagnostics();
-  auto executable = load(*std::move(compiled), options.backend);
-  if (!executable.ok()) return executable.error();
-  executable_ = *std::move(executable);
+  auto network = Network::load(*std::move(compiled), options.backend);
+  if (!network.ok()) return network.error();
+  network_ = *std::move(network);
   return Unit{};
 }
 
@@ -141,77 +137,67 @@ Diagnosed<std::vector<ModelValue>> Model::run(const std::string& function, const
 }
 
 Diagnosed<std::vector<ModelValue>> Model::runText(const std::string& function, const Inputs& inputs) {
-  const auto number = executable_->find(function);
+  const auto number = network_->find(function);
   if (!number.ok()) return placed(number.error());
-  const std::span<const Binding> bindings = executable_->inputs(*number);
-  std::map<std::string, Tensor> named;
-  for (const Binding& binding : bindings)
+  Inputs typed;
+  for (const Binding& binding : network_->inputs(*number))
     if (const auto it = inputs.find(binding.name); it != inputs.end())
-      named[binding.name] = withScales(it->second.tensor(), binding.type);
-  auto bound = bindByName(bindings, named);
-  if (!bound.ok()) return placed(bound.error());
-  const std::lock_guard lock(running_);
-  auto outputs = executable_->run(*bound, nullptr, *number);
+      typed[binding.name] = ModelValue::of(withScales(it->second.tensor(), binding.type));
+  auto outputs = network_->run(*number, valuesIn(typed));
   if (!outputs.ok()) return placed(outputs.error());
-  std::vector<ModelValue> values;
-  for (Tensor& tensor : *outputs) values.push_back(ModelValue::of(std::move(tensor)));
-  return values;
+  return *std::move(outputs);
 }
 
 std::vector<Spec> Model::states() const {
   std::vector<Spec> specs;
-  if (executable_)
-    for (const Binding& binding : executable_->state().bindings()) specs.push_back(specOf(binding.name, binding.type));
+  if (network_)
+    for (const Binding& binding : network_->states()) specs.push_back(specOf(binding.name, binding.type));
   return specs;
 }
 
 Result<size_t> Model::stateIndex(const std::string& name) const {
-  const size_t index = executable_ ? executable_->state().find(name) : 0;
-  if (executable_ && index < executable_->state().bindings().size()) return index;
+  const size_t index = network_ ? network_->findState(name) : 0;
+  if (network_ && index < network_->states().size()) return index;
   return Error{.code = Code::BadBinding, .message = fmt::format("the model has no state '{}'", name)};
 }
 
 Diagnosed<ModelValue> Model::state(const std::string& name) {
   const auto index = stateIndex(name);
   if (!index.ok()) return placed(index.error());
-  const std::lock_guard lock(running_);
-  return ModelValue::of(executable_->state().read(*index));
+  return ModelValue::of(network_->state(*index));
 }
 
 Diagnosed<Unit> Model::setState(const std::string& name, const ModelValue& value) {
   const auto index = stateIndex(name);
   if (!index.ok()) return placed(index.error());
-  const std::lock_guard lock(running_);
-  const Tensor tensor = withScales(value.tensor(), executable_->state().bindings()[*index].type);
-  if (const Status written = executable_->state().write(*index, tensor.ref()); !written.ok())
-    return placed(written.error());
+  const Tensor tensor = withScales(value.tensor(), network_->states()[*index].type);
+  if (const Status written = network_->setState(*index, tensor.ref()); !written.ok()) return placed(written.error());
   return Unit{};
 }
 
 void Model::resetState() {
-  if (!executable_) return;
-  const std::lock_guard lock(running_);
-  executable_->state().reset();
+  if (network_) network_->resetState();
 }
 
 // As far as the options say, which has to be where there is a graph, or a program.
-Diagnosed<Compilation> Model::compiled(const CompileOptions& options, bool onProgram) const {
-  auto result = model_ ? compileModel(*model_, options) : compileFile(path_, options);
+Diagnosed<Compilation> Model::compiled(const SessionOptions& options, bool onProgram) const {
+  auto result =
+      model_ ? compileModel(*model_, options.compile, options.import) : compileTextFile(path_, options.compile);
   if (!result.ok()) return model_ ? placed(result.diagnostics()) : result.diagnostics();
   if (onProgram == (result->module == nullptr)) return result;
   return Error{.code = Code::Usage,
-               .message = fmt::format("after '{}' there is {}", options.stopAfter,
+               .message = fmt::format("after '{}' there is {}", options.compile.stopAfter,
                                       onProgram ? "a graph, and no program yet" : "a program, and no graph any more"),
-               .hint = fmt::format("{}(after='{}')", onProgram ? "graph" : "program", options.stopAfter)};
+               .hint = fmt::format("{}(after='{}')", onProgram ? "graph" : "program", options.compile.stopAfter)};
 }
 
-Diagnosed<std::string> Model::text(const CompileOptions& options, bool onProgram) const {
+Diagnosed<std::string> Model::text(const SessionOptions& options, bool onProgram) const {
   auto result = compiled(options, onProgram);
   if (!result.ok()) return result.diagnostics();
   return onProgram ? print(result->programs) : print(*result->module);
 }
 
-Diagnosed<Unit> Model::exportTo(const std::string& path, const CompileOptions& options, bool externalData) const {
+Diagnosed<Unit> Model::exportTo(const std::string& path, const SessionOptions& options, bool externalData) const {
   auto result = compiled(options, false);
   if (!result.ok()) return result.diagnostics();
   const auto chosen = chooseFunction(result->functionNames(), {});

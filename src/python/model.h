@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dynamic/session.h"
+#include "runtime/network.h"
 #include "support/file.h"
-#include "support/fork.h"
 
 namespace aglow::python {
 
@@ -55,15 +55,15 @@ public:
   // What was accepted of the model though it departs from the standard, since the last call.
   std::vector<std::string> takeWarnings();
   // How it was opened.
-  const CompileOptions& options() const { return options_; }
+  const SessionOptions& options() const { return options_; }
   // The text of what is there after a phase or pass: the graph, or the program.
-  Diagnosed<std::string> text(const CompileOptions& options, bool onProgram) const;
+  Diagnosed<std::string> text(const SessionOptions& options, bool onProgram) const;
   // Writes the graph that is there after a phase or pass as an ONNX file.
-  Diagnosed<Unit> exportTo(const std::string& path, const CompileOptions& options, bool externalData) const;
+  Diagnosed<Unit> exportTo(const std::string& path, const SessionOptions& options, bool externalData) const;
 
 private:
   void describe(const onnx::Graph& graph);
-  Diagnosed<Compilation> compiled(const CompileOptions& options, bool onProgram) const;
+  Diagnosed<Compilation> compiled(const SessionOptions& options, bool onProgram) const;
   Diagnosed<Unit> openText(const SessionOptions& options);
   Diagnosed<std::vector<ModelValue>> runText(const std::string& function, const Inputs& inputs);
   Result<size_t> stateIndex(const std::string& name) const;
@@ -74,11 +74,9 @@ private:
   std::string path_;
   std::optional<onnx::Model> model_;  // none for a text form
   std::vector<FunctionSpec> functions_;
-  CompileOptions options_;
+  SessionOptions options_;
   std::unique_ptr<Session> session_;
-  // Of a text form, which has its sizes.
-  std::unique_ptr<Executable> executable_;
-  ForkMutex running_;
+  std::unique_ptr<Network> network_;  // of a text form, which has its sizes
 };
 
 }  // namespace aglow::python

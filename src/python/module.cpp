@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "backends/cpu/code/code_cache.h"
 #include "compile/phases.h"
 #include "import/onnx/op_import.h"
@@ -12,6 +14,7 @@
 #include "python/arrays.h"
 #include "python/errors.h"
 #include "python/model.h"
+#include "runtime/threads.h"
 #include "support/machine.h"
 
 namespace aglow::python {
@@ -96,19 +99,19 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
                    const nb::dict& values, int optLevel, const std::vector<std::string>& disable, bool strict) {
   SessionOptions options;
   options.compile.backend = backend;
-  options.compile.shapes = shapes;
-  options.compile.dims = dims;
-  options.compile.given = copiesOf(inputsOf(values));
+  options.import.shapes = shapes;
+  options.import.dims = dims;
+  options.import.given = copiesOf(inputsOf(values));
   options.compile.target.optLevel = optLevel;
   options.compile.disabled.insert(disable.begin(), disable.end());
   options.compile.observer = noticeSignals;
   options.backend.memoryLimit = memoryLimit > 0 ? memoryLimit : machineMemory();
-  options.backend.threads = threads > 0 ? threads : machineThreads();
+  options.backend.threads = std::max(threads, 0);
   options.backend.cache = codegen::cacheFolder(cache);
   options.prepared = prepared;
   options.pad = pad;
   std::vector<std::string> notes;
-  options.compile.tolerance.strict = strict;
+  options.import.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     notes = startThreads(options.backend);
@@ -146,13 +149,13 @@ nb::list run(Model& model, nb::handle function, const nb::dict& inputs) {
   return results;
 }
 
-Result<CompileOptions> stageOptions(const Model& model, const std::string& after, const Shapes& shapes,
+Result<SessionOptions> stageOptions(const Model& model, const std::string& after, const Shapes& shapes,
                                     const Dims& dims) {
   AGLOW_OK(checkStage(after));
-  CompileOptions options = model.options();
-  options.stopAfter = after;
-  for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
-  for (const auto& [name, size] : dims) options.dims[name] = size;
+  SessionOptions options = model.options();
+  options.compile.stopAfter = after;
+  for (const auto& [name, shape] : shapes) options.import.shapes[name] = shape;
+  for (const auto& [name, size] : dims) options.import.dims[name] = size;
   return options;
 }
 

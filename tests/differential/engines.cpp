@@ -4,6 +4,7 @@
 
 #include "backends/cpu/layout/layout.h"
 #include "backends/interpreter/interpreter.h"
+#include "dynamic/whole_model.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
 #include "optimize/rules.h"

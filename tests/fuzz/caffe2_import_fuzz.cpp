@@ -4,7 +4,7 @@
 #include <iostream>
 #include <span>
 
-#include "compile/compile.h"
+#include "dynamic/whole_model.h"
 #include "import/caffe2/convert.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -14,11 +14,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = caffe2::toModel(*std::move(net), caffe2::Net{});
   if (!model.ok()) return 0;
   CompileOptions options;
+  onnx::ImportOptions import;
   options.backend = kReferenceBackend;
   options.verifyEach = true;
   // Nets do not tell shapes: small images fit most operators' first operands.
-  for (const onnx::ValueInfo& info : model->graph.inputs) options.shapes[info.name] = {1, 2, 4, 4};
-  const auto compiled = compileModel(*model, options);
+  for (const onnx::ValueInfo& info : model->graph.inputs) import.shapes[info.name] = {1, 2, 4, 4};
+  const auto compiled = compileModel(*model, options, import);
   if (compiled.ok()) return 0;
   for (const Error& error : compiled.diagnostics().errors()) {
     if (codeInfo(error.code).exit != ExitCode::Internal) continue;

@@ -24,6 +24,7 @@ def test_order_is_kept(tree):
                  "src/graph/b.cpp": '#include "support/a.h"\n#include "graph/c.h"\n#include <fmt/format.h>\n',
                  "src/import/d.cpp": '#include <protozero/pbf_reader.hpp>\n#include "graph/b.h"\n',
                  "src/backends/cpu/llvm/e.cpp": "#include <llvm/IR/Module.h>\n",
+                 "src/dynamic/f.h": '#include "import/onnx/parts.h"\n#include "runtime/x.h"\n',
                  "src/cli/main.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/x.h"\n'})
     assert check_layers.check(root) == []
 
@@ -36,6 +37,8 @@ def test_order_is_kept(tree):
     ("src/graph/a.cpp", "#include <protozero/pbf_reader.hpp>", "belongs to import"),
     ("src/runtime/a.h", "#include <nlohmann/json.hpp>", "belongs to cli and serve"),
     ("src/compile/a.h", "#include <CLI/CLI.hpp>", "belongs to cli"),
+    ("src/runtime/a.h", '#include "import/onnx/parts.h"', "import is for dynamic"),
+    ("src/compile/a.cpp", '#include "import/model_file.h"', "compile works on graphs"),
     ("src/codegen/clike/a.cpp", "#include <llvm/IR/Module.h>", "belongs to backends/cpu/llvm"),
     ("src/backends/cpu/llvm_like/a.cpp", "#include <llvm/IR/Module.h>", "belongs to backends/cpu/llvm"),
     ("src/graph/a.cpp", '#include "b.h"', "does not start with a folder"),
@@ -58,6 +61,12 @@ def test_circle_of_subfolders(tree):
         "src/import/file.cpp:1: import includes import/onnx, which leads back to import",
         "src/import/caffe2/net.h:2: import/caffe2 includes import, which leads back to import/caffe2",
         "src/import/onnx/model.h:1: import/onnx includes import/caffe2, which leads back to import/onnx"]
+
+
+def test_folders_are_printed_with_their_viewers(tree):
+    root = tree({"src/lower/a.h": "\n", "src/import/b.h": "\n", "src/optimize/c.h": "\n", "src/graph/d.h": "\n"})
+    assert check_layers.folders(root) == [["graph"], ["import:dynamic,train,serve,python,cli,api"],
+                                          ["optimize", "lower"]]
 
 
 def test_sizes(tree):

@@ -1,0 +1,20 @@
+#include "runtime/threads.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpu/code/code_cache.h"
+#include "support/machine.h"
+
+namespace aglow {
+
+std::vector<std::string> startThreads(BackendOptions& options) {
+  std::vector<std::string> notes;
+  if (options.threads == 0) options.threads = machineThreads();
+  options.pool = std::make_shared<ThreadPool>(options.threads);
+  if (options.pool->threads() < options.threads)
+    notes.push_back(fmt::format("the system gives {} of {} threads", options.pool->threads(), options.threads));
+  if (auto refused = codegen::whyRefused(options.cache)) notes.push_back(*std::move(refused));
+  return notes;
+}
+
+}  // namespace aglow
