@@ -122,7 +122,8 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   return opened;
 }
 
-Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request, const std::function<Status(const Compilation&)>& seen) {
+Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request,
+                                     const std::function<Status(const Compilation&)>& onCompiled) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
   auto options = request.model.parse();
@@ -165,8 +166,8 @@ Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request, const std::funct
     if (!values.ok()) return failed(values);
     opened.inputs = *std::move(values);
   }
-  if (seen)
-    if (const Status status = seen(*compiled); !status.ok()) return failed(status);
+  if (onCompiled)
+    if (const Status status = onCompiled(*compiled); !status.ok()) return failed(status);
   auto network = Network::load(*std::move(compiled), *backend);
   if (!network.ok()) return failed(network);
   opened.network = *std::move(network);

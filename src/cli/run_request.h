@@ -42,8 +42,8 @@ struct OpenedNetwork {
   double compileSeconds = 0;
 };
 
-// `seen` gets the programs before the backend takes them; a fault that it finds is the result.
+// `onCompiled` gets the programs before the backend takes them; a fault that it finds is the result.
 Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request,
-                                     const std::function<Status(const Compilation&)>& seen = {});
+                                     const std::function<Status(const Compilation&)>& onCompiled = {});
 
 }  // namespace aglow::cli

@@ -1,4 +1,4 @@
-// The driver of the phases: which ones run for a backend and options, on which functions, and who is told.
+// The driver of the phases: which ones run for a backend and options, on which functions, and who hears of it.
 #pragma once
 
 #include <string_view>

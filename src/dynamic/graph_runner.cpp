@@ -60,23 +60,23 @@ GraphRunner::GraphRunner(RunnerContext& context, const onnx::Graph& graph, const
     if (live_[i])
       for (std::string& name : onnx::namesRead(node)) wanted.insert(std::move(name));
   }
-  // All nodes, so that the faults of those are told too that nothing depends on.
+  // All nodes, so that faults of nodes that nothing depends on are reported too.
   std::vector<size_t> all(graph.nodes.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-  remainderOf(std::move(all), {});
+  pendingOf(std::move(all), {});
 }
 
 GraphRunner::~GraphRunner() = default;
 
-Remainder* GraphRunner::remainderOf(std::vector<size_t> nodes, std::set<std::string> frozen) {
+PendingNodes* GraphRunner::pendingOf(std::vector<size_t> nodes, std::set<std::string> frozen) {
   const std::lock_guard lock(mutex_);
-  for (const auto& known : remainders_) {
+  for (const auto& known : pending_) {
     if (known->nodes != nodes) continue;
     known->frozen.merge(frozen);
     return known.get();
   }
-  auto made = std::make_unique<Remainder>();
-  made->number = remainders_.size();
+  auto made = std::make_unique<PendingNodes>();
+  made->number = pending_.size();
   std::set<std::string> computed;
   for (const size_t i : nodes) computed.insert(graph_.nodes[i].outputs.begin(), graph_.nodes[i].outputs.end());
   for (const size_t i : nodes)
@@ -85,8 +85,8 @@ Remainder* GraphRunner::remainderOf(std::vector<size_t> nodes, std::set<std::str
   for (const std::string& name : computed) made->reads.erase(name);
   made->nodes = std::move(nodes);
   made->frozen = std::move(frozen);
-  remainders_.push_back(std::move(made));
-  return remainders_.back().get();
+  pending_.push_back(std::move(made));
+  return pending_.back().get();
 }
 
 const KnownValue* GraphRunner::find(const std::string& name, const Values& values) {
@@ -107,13 +107,13 @@ const KnownValue* GraphRunner::find(const std::string& name, const Values& value
 
 // ---------------------------------------------------------------- parts
 
-std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::string>& frozen,
+std::string GraphRunner::keyOf(const PendingNodes& pending, const std::set<std::string>& frozen,
                                const Values& values) const {
   Key key;
   key.add(number_);
-  key.add(remainder.number);
+  key.add(pending.number);
   size_t position = 0;
-  for (const std::string& name : remainder.reads) {
+  for (const std::string& name : pending.reads) {
     ++position;
     const auto it = values.find(name);
     if (it == values.end()) continue;  // an initializer, always the same
@@ -126,10 +126,10 @@ std::string GraphRunner::keyOf(const Remainder& remainder, const std::set<std::s
   return key.bytes();
 }
 
-Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainder, const std::set<std::string>& frozen,
+Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const PendingNodes& pending, const std::set<std::string>& frozen,
                                                        const Values& values) {
   Values known;
-  for (const std::string& name : remainder.reads)
+  for (const std::string& name : pending.reads)
     if (const auto it = values.find(name); it != values.end()) {
       KnownValue& value = known[name] = it->second;
       if (value.constant || !frozen.contains(name)) continue;
@@ -140,12 +140,12 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
   ReferenceEvaluator evaluator;
   auto imported = onnx::importPart(context_.model, {.graph = graph_,
                                                     .opsets = opsets_,
-                                                    .nodes = remainder.nodes,
+                                                    .nodes = pending.nodes,
                                                     .known = known,
                                                     .evaluator = &evaluator,
                                                     .tolerance = context_.tolerance});
   if (!imported.ok()) {
-    // What the parts behind this one would tell, and graphs that may never be run.
+    // Faults of the parts after this one, and of graphs that may never be run.
     Diagnostics faults = imported.diagnostics();
     onnx::reportFaultsWithoutTypes(context_.model, faults);
     return faults;
@@ -156,7 +156,7 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
     return part;
   }
   for (auto& [name, value] : known)
-    if (value.constant) part->context.insert({name, value});
+    if (value.constant) part->held.insert({name, value});
   for (auto& [name, value] : imported->constants) part->constants[name] = {.value = std::move(value), .constant = true};
 
   std::vector<size_t> left;
@@ -171,15 +171,15 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
     wanted.insert(deferred.values.begin(), deferred.values.end());
   }
   if (!left.empty()) {
-    AGLOW_CHECK(left.size() < remainder.nodes.size() || wanted != frozen, "a model is cut at the same place again");
-    part->next = remainderOf(std::move(left), std::move(wanted));
+    AGLOW_CHECK(left.size() < pending.nodes.size() || wanted != frozen, "a model is cut at the same place again");
+    part->next = pendingOf(std::move(left), std::move(wanted));
   }
 
   if (imported->model.interface.outputs.empty()) return part;
   CompileOptions options = context_.compile;
   // A model that is cut meets many shapes; code for small pieces would seldom be used again. The steps of a loop would,
   // and so would what comes before the nodes that a model ends with.
-  const bool isCut = remainder.number > 0 || part->next != nullptr;
+  const bool isCut = pending.number > 0 || part->next != nullptr;
   if (isCut && depth_ == 0 && workOf(*imported->model.module->functions().front()) < kSmallWork)
     options.backend = kReferenceBackend;
   auto compiled = compileModule(std::move(imported->model.module), {std::move(imported->model.interface)}, options);
@@ -191,18 +191,18 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const Remainder& remainde
   return part;
 }
 
-Diagnosed<std::shared_ptr<Part>> GraphRunner::partFor(Remainder& remainder, const Values& values) {
+Diagnosed<std::shared_ptr<Part>> GraphRunner::partFor(PendingNodes& pending, const Values& values) {
   while (true) {
     const std::set<std::string> frozen = [&] {
       const std::lock_guard lock(mutex_);
-      return remainder.frozen;
+      return pending.frozen;
     }();
-    auto part = context_.parts.findOrMake(keyOf(remainder, frozen, values),
-                                          [&] { return makePart(remainder, frozen, values); });
+    auto part =
+        context_.parts.findOrMake(keyOf(pending, frozen, values), [&] { return makePart(pending, frozen, values); });
     if (!part.ok() || (*part)->freeze.empty()) return part;
     const std::lock_guard lock(mutex_);
-    remainder.frozen.insert((*part)->freeze.begin(), (*part)->freeze.end());
-    AGLOW_CHECK(remainder.frozen != frozen, "a frozen value is asked for again");
+    pending.frozen.insert((*part)->freeze.begin(), (*part)->freeze.end());
+    AGLOW_CHECK(pending.frozen != frozen, "a frozen value is asked for again");
   }
 }
 
@@ -224,17 +224,17 @@ Status GraphRunner::runPart(Part& part, Values& values) const {
 // ---------------------------------------------------------------- runs
 
 Diagnosed<std::shared_ptr<Part>> GraphRunner::prepare(const Values& values) {
-  Remainder& first = *remainders_.front();
+  PendingNodes& first = *pending_.front();
   return context_.parts.findOrMake(keyOf(first, {}, values), [&] { return makePart(first, {}, values); });
 }
 
 Diagnosed<std::vector<ModelValue>> GraphRunner::run(Values values) {
-  Remainder* remainder = [&] {
+  PendingNodes* pending = [&] {
     const std::lock_guard lock(mutex_);
-    return remainders_.front().get();
+    return pending_.front().get();
   }();
-  while (remainder != nullptr) {
-    auto part = partFor(*remainder, values);
+  while (pending != nullptr) {
+    auto part = partFor(*pending, values);
     if (!part.ok()) return part.diagnostics();
     Part& current = **part;
     if (Status status = runPart(current, values); !status.ok()) return status.error();
@@ -245,9 +245,9 @@ Diagnosed<std::vector<ModelValue>> GraphRunner::run(Values values) {
       for (size_t i = 0; i < std::min(names.size(), results->size()); ++i)
         if (!names[i].empty()) values[names[i]] = {.value = std::move((*results)[i]), .constant = false};
     }
-    remainder = current.next;
-    if (remainder != nullptr)
-      std::erase_if(values, [&](const auto& value) { return !remainder->reads.contains(value.first); });
+    pending = current.next;
+    if (pending != nullptr)
+      std::erase_if(values, [&](const auto& value) { return !pending->reads.contains(value.first); });
   }
   std::vector<ModelValue> outputs;
   for (const onnx::ValueInfo& info : graph_.outputs) {

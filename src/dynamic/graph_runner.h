@@ -1,5 +1,5 @@
 // Runs a graph of a model part by part: compiles what can be compiled for the sizes at hand, runs it, runs the nodes by
-// themselves whose results' shapes depend on values, and goes on behind them with what is known then.
+// themselves whose results' shapes depend on values, and goes on after them with what is known then.
 #pragma once
 
 #include <deque>
@@ -32,11 +32,11 @@ struct RunnerContext {
   const onnx::Tolerance tolerance;
   const CompileOptions compile;
   const BackendOptions backend;
-  std::function<void(const Compilation&)> compiled;  // told of every part that was compiled; may be empty
+  std::function<void(const Compilation&)> compiled;  // called with every part that was compiled; may be empty
   KeyedCache<Part> parts;
 };
 
-struct Remainder {
+struct PendingNodes {
   size_t number = 0;  // names it in keys
   std::vector<size_t> nodes;
   std::set<std::string> reads;   // what the nodes and the graph's outputs may take from outside
@@ -59,11 +59,11 @@ public:
 private:
   using Values = onnx::KnownValues;
 
-  Diagnosed<std::shared_ptr<Part>> partFor(Remainder& remainder, const Values& values);
-  Diagnosed<std::shared_ptr<Part>> makePart(const Remainder& remainder, const std::set<std::string>& frozen,
+  Diagnosed<std::shared_ptr<Part>> partFor(PendingNodes& pending, const Values& values);
+  Diagnosed<std::shared_ptr<Part>> makePart(const PendingNodes& pending, const std::set<std::string>& frozen,
                                             const Values& values);
-  std::string keyOf(const Remainder& remainder, const std::set<std::string>& frozen, const Values& values) const;
-  Remainder* remainderOf(std::vector<size_t> nodes, std::set<std::string> frozen);
+  std::string keyOf(const PendingNodes& pending, const std::set<std::string>& frozen, const Values& values) const;
+  PendingNodes* pendingOf(std::vector<size_t> nodes, std::set<std::string> frozen);
   Status runPart(Part& part, Values& values) const;
 
   // Control flow and calls, each over runners of nested graphs.
@@ -95,7 +95,7 @@ private:
   std::set<std::string> initializerNames_;
   std::mutex mutex_;     // of what follows
   Values initializers_;  // those that were asked for
-  std::deque<std::unique_ptr<Remainder>> remainders_;
+  std::deque<std::unique_ptr<PendingNodes>> pending_;
   std::map<const void*, std::unique_ptr<GraphRunner>> nested_;
   // By node, and whether it takes strings; null for nodes that have no strings in their attributes.
   std::map<std::pair<const onnx::Node*, bool>, std::unique_ptr<const strings::NumberedNode>> numbered_;

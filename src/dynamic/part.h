@@ -11,14 +11,14 @@
 namespace aglow {
 
 // Nodes of a graph that are still to be run, and whose values shapes among them depend on.
-struct Remainder;
+struct PendingNodes;
 
 struct Part {
   std::unique_ptr<Network> network;  // none where there is nothing to compute
   onnx::KnownValues constants;       // values that need no run
-  onnx::KnownValues context;         // constants that the code depends on: kept alive, because keys hold addresses
+  onnx::KnownValues held;            // constants that the code depends on: kept alive, because keys hold addresses
   std::vector<size_t> alone;         // nodes to be run after it, each by itself
-  Remainder* next = nullptr;         // none: the graph is done
+  PendingNodes* next = nullptr;      // none: the graph is done
   std::vector<std::string> freeze;   // nothing was made: the values of these decide
 };
 

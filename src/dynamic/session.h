@@ -23,7 +23,7 @@ struct SessionOptions {
   std::map<std::string, std::vector<int64_t>> prepared;
   // Whether inputs are padded with zeros to the next prepared sizes, and outputs cut back.
   bool pad = false;
-  std::function<void(const Compilation&)> compiled;  // told of every part that was compiled
+  std::function<void(const Compilation&)> compiled;  // called with every part that was compiled
 };
 
 class Session {

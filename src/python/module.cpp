@@ -117,9 +117,9 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
     notes = startThreads(options.backend);
     return model.open(options);
   });
-  nb::list told;
-  for (const std::string& note : notes) told.append(text(note));
-  return told;
+  nb::list list;
+  for (const std::string& note : notes) list.append(text(note));
+  return list;
 }
 
 nb::list functionsOf(const Model& model) {
