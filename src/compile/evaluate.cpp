@@ -1,4 +1,4 @@
-// Interprets graphs. A composite is lowered in a scratch module of its own, which is interpreted in turn.
+// Evaluates graphs. A composite is lowered in a scratch module of its own, which is evaluated in turn.
 #include "compile/evaluate.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> runCore(const Node& node, std::span<const Tensor> in
 Result<std::vector<Tensor>> runComposite(const Node& node, std::span<const Tensor> inputs) {
   Module scratch;
   Function& function = *scratch.addFunction("evaluate");
-  Bindings bindings;
+  NamedTensors bindings;
   std::vector<Value> operands;
   for (const Tensor& t : inputs) {
     if (t.empty()) {
@@ -43,10 +43,10 @@ Result<std::vector<Tensor>> runComposite(const Node& node, std::span<const Tenso
   return evaluateFunction(function, bindings);
 }
 
-// Interprets one function; a value is dropped behind its last reader.
-class Interpreter {
+// One run of a function; a value is dropped after its last reader.
+class Evaluation {
 public:
-  Interpreter(const Bindings& bindings, const Bindings* state) : bindings_(bindings), state_(state) {}
+  Evaluation(const NamedTensors& bindings, const NamedTensors* state) : bindings_(bindings), state_(state) {}
 
   Status run(const Node& node) {
     if (node.op() == Op::Save) {
@@ -93,7 +93,7 @@ private:
   Result<Tensor> bound(const Node& place) const {
     if (const auto it = written_.find(&place); it != written_.end()) return it->second;
     const auto& placeholder = static_cast<const Placeholder&>(place);
-    const Bindings& held = placeholder.isState() && state_ != nullptr ? *state_ : bindings_;
+    const NamedTensors& held = placeholder.isState() && state_ != nullptr ? *state_ : bindings_;
     const auto it = held.find(place.name());
     if (it == held.end() && placeholder.isState()) return placeholder.initial();
     if (it == held.end()) return Error{Code::MissingBinding, fmt::format("no value is given for '{}'", place.name())};
@@ -103,8 +103,8 @@ private:
     return it->second;
   }
 
-  const Bindings& bindings_;
-  const Bindings* state_;
+  const NamedTensors& bindings_;
+  const NamedTensors* state_;
   std::map<const Node*, Computed> computed_;
   std::map<const Node*, Tensor> written_;
 };
@@ -115,14 +115,15 @@ Result<std::vector<Tensor>> ReferenceEvaluator::evaluate(const Node& node, std::
   return node.def().kind == OpKind::Composite ? runComposite(node, inputs) : runCore(node, inputs);
 }
 
-Result<std::vector<Tensor>> evaluateFunction(const Function& function, const Bindings& bindings, Bindings* state) {
-  Interpreter interpreter(bindings, state);
-  for (const auto& node : function.nodes()) AGLOW_OK(interpreter.run(*node));
+Result<std::vector<Tensor>> evaluateFunction(const Function& function, const NamedTensors& bindings,
+                                             NamedTensors* state) {
+  Evaluation evaluation(bindings, state);
+  for (const auto& node : function.nodes()) AGLOW_OK(evaluation.run(*node));
   std::vector<Tensor> outputs;
-  for (const Placeholder* place : outputsOf(function)) outputs.push_back(*interpreter.written(place));
+  for (const Placeholder* place : outputsOf(function)) outputs.push_back(*evaluation.written(place));
   if (state == nullptr) return outputs;
   for (const Placeholder* place : statesOf(function))
-    if (const Tensor* value = interpreter.written(place)) state->insert_or_assign(place->name(), *value);
+    if (const Tensor* value = evaluation.written(place)) state->insert_or_assign(place->name(), *value);
   return outputs;
 }
 

@@ -17,12 +17,12 @@ public:
 };
 
 // Values of placeholders by name.
-using Bindings = std::map<std::string, Tensor, std::less<>>;
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
 // What a function writes into its outputs (in the order of outputsOf), given what it reads. State that `state` does not
 // hold yet begins with its initial value; what it becomes is left there. Nodes run in order and regardless of
 // predicates.
-Result<std::vector<Tensor>> evaluateFunction(const Function& function, const Bindings& bindings,
-                                             Bindings* state = nullptr);
+Result<std::vector<Tensor>> evaluateFunction(const Function& function, const NamedTensors& bindings,
+                                             NamedTensors* state = nullptr);
 
 }  // namespace aglow

@@ -16,7 +16,7 @@
 #include "inst/text.h"
 #include "inst/verifier.h"
 #include "lower/lower.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
 #include "optimize/schedule.h"
@@ -114,7 +114,7 @@ Status memory(PhaseScope& scope) {
     AGLOW_OK(scope.passDone(pass.name, changed, watch.seconds()));
     return !scope.stopped;
   };
-  return planMemory(*scope.program, options);
+  return runMemoryPasses(*scope.program, options);
 }
 
 std::vector<std::string> memoryPassNames() {

@@ -11,7 +11,7 @@ namespace aglow::differential {
 
 struct Case {
   std::unique_ptr<Module> module;  // one function
-  Bindings inputs;
+  NamedTensors inputs;
 
   Function& function() const { return *module->functions().front(); }
 };

@@ -8,7 +8,7 @@
 #include "inst/dot.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 
 namespace {
 
@@ -31,8 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!verify(std::span<const Program>(*programs)).ok()) return 0;
   require(!drawDot(*programs).empty());
   for (Program& program : *programs) {
-    const Status planned = planMemory(program);
-    require(planned.ok() ? verify(program).ok() : planned.error().code == Code::TooLarge);
+    const Status placed = runMemoryPasses(program);
+    require(placed.ok() ? verify(program).ok() : placed.error().code == Code::TooLarge);
   }
   return 0;
 }

@@ -6,7 +6,7 @@
 #include "compile/evaluate.h"
 #include "evaluate.h"
 #include "inst/irgen.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 #include "ops/all_ops.h"
 #include "random_graph.h"
 
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Executable>> compiled(const Function& function, const Con
   AGLOW_TRY(const auto backend, CpuBackend::create(config.target));
   AGLOW_TRY(Program program, generate(function));
   addScratch(program, *backend);
-  AGLOW_OK(planMemory(program));
+  AGLOW_OK(runMemoryPasses(program));
   return backend->compile(std::move(program), {.threads = config.threads});
 }
 
@@ -55,7 +55,7 @@ TEST_P(CpuOperator, AgreesWithTheInterpreter) {
       }
     ASSERT_GT(made, 0) << "no valid use was found";
     Rng rng(11);
-    const Bindings bindings = testing_support::randomBindings(rng, *function, op.kind == OpKind::Elementwise);
+    const NamedTensors bindings = testing_support::randomBindings(rng, *function, op.kind == OpKind::Elementwise);
     auto expected = evaluateFunction(*function, bindings);
     auto executable = compiled(*function, config);
     ASSERT_TRUE(executable.ok()) << executable.error().text();

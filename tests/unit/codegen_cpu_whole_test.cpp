@@ -10,7 +10,7 @@
 #include "compile/evaluate.h"
 #include "graph/builder.h"
 #include "inst/irgen.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 #include "support/rng.h"
 
 namespace aglow {
@@ -93,8 +93,8 @@ private:
     auto program = generate(b.function());
     ASSERT_TRUE(program.ok()) << program.error().text();
     addScratch(*program, **backend);
-    const Status planned = planMemory(*program);
-    ASSERT_TRUE(planned.ok()) << planned.error().text();
+    const Status placed = runMemoryPasses(*program);
+    ASSERT_TRUE(placed.ok()) << placed.error().text();
     auto executable = (*backend)->compile(*std::move(program), {.threads = threads});
     ASSERT_TRUE(executable.ok()) << executable.error().text();
     auto bound = bindByName((*executable)->inputs(), {bindings_.begin(), bindings_.end()});
@@ -116,7 +116,7 @@ private:
   }
 
   Module module_;
-  Bindings bindings_;
+  NamedTensors bindings_;
   std::vector<const Node*> nodes_;
   int outputs_ = 0;
 

@@ -7,7 +7,7 @@
 #include "fuse/fuse.h"
 #include "inst/irgen.h"
 #include "inst/text.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 #include "random_matrices.h"
 
 namespace aglow {
@@ -32,7 +32,7 @@ TEST(CpuStack, AgreesWithTheInterpreter) {
                                  : testing_support::randomTensor(rng, type));
     }
     Program plain = *program;
-    ASSERT_TRUE(planMemory(plain).ok());
+    ASSERT_TRUE(runMemoryPasses(plain).ok());
     auto interpreted = InterpreterExecutable::create(plain);
     ASSERT_TRUE(interpreted.ok()) << interpreted.error().text();
     const auto expected = interpreted->run(inputs);
@@ -40,7 +40,7 @@ TEST(CpuStack, AgreesWithTheInterpreter) {
 
     ASSERT_TRUE(fuseInstructions(*program, *(*backend)->fusePolicy()).ok());
     addScratch(*program, **backend);
-    ASSERT_TRUE(planMemory(*program).ok());
+    ASSERT_TRUE(runMemoryPasses(*program).ok());
     for (const Instr& instr : program->instrs) {
       if (instr.kind != Instr::Kind::Fused) continue;
       ++fused;

@@ -30,8 +30,8 @@ inline Tensor randomTensor(Rng& rng, const Type& type, bool specials = false) {
   return Tensor::fromDoubles(type, values);
 }
 
-inline Bindings randomBindings(Rng& rng, const Function& function, bool specials = false) {
-  Bindings bindings;
+inline NamedTensors randomBindings(Rng& rng, const Function& function, bool specials = false) {
+  NamedTensors bindings;
   for (const Placeholder* place : inputsOf(function))
     bindings.emplace(place->name(), randomTensor(rng, place->type(), specials));
   return bindings;
@@ -62,7 +62,7 @@ inline ::testing::AssertionResult sameValues(const Tensor& a, const Tensor& b, b
 }
 
 // Whether the second function gives what the first one gives.
-inline ::testing::AssertionResult sameResults(const Function& a, const Function& b, const Bindings& bindings,
+inline ::testing::AssertionResult sameResults(const Function& a, const Function& b, const NamedTensors& bindings,
                                               bool bits = false) {
   const auto x = evaluateFunction(a, bindings), y = evaluateFunction(b, bindings);
   // What nobody needs may go although it would fail.

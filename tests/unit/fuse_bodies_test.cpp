@@ -5,7 +5,7 @@
 #include "fuse/fuse.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 
 namespace aglow {
 namespace {

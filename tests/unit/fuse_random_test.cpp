@@ -9,8 +9,8 @@
 #include "inst/irgen.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
+#include "memory/pass_table.h"
 #include "memory/place.h"
-#include "memory/plan.h"
 #include "random_graph.h"
 #include "random_matrices.h"
 
@@ -67,7 +67,7 @@ bool compare(const Function& function, const std::string& what, Rng& rng, Counts
     check(pass.name, now);
     return true;
   };
-  EXPECT_TRUE(planMemory(*program, {.before = {}, .after = after}).ok());
+  EXPECT_TRUE(runMemoryPasses(*program, {.before = {}, .after = after}).ok());
   for (const Instr& instr : program->instrs) {
     if (instr.kind != Instr::Kind::Fused) continue;
     const Result<BodyForm> form = formOf(*program, bodySteps(instr));

@@ -84,7 +84,7 @@ TEST(GraphState, NeedsAnInitialValueOfItsType) {
 TEST(GraphState, StaysBetweenEvaluations) {
   const std::unique_ptr<Module> module = parsed(kCounter);
   const Tensor step = Tensor::of(Type(ElemKind::Float32, Shape{2}), std::vector<int>{10, 20});
-  Bindings state;
+  NamedTensors state;
   for (const double times : {1.0, 2.0}) {
     const auto outputs = evaluateFunction(*module->findFunction("add"), {{"step", step}}, &state);
     ASSERT_TRUE(outputs.ok()) << outputs.error().text();
@@ -115,7 +115,7 @@ constexpr const char* kReadsAndWrites = R"(module {
 TEST(GraphState, SavesSettleAtTheEnd) {
   const std::unique_ptr<Module> module = parsed(kReadsAndWrites);
   Function& function = *module->functions().front();
-  Bindings before, after;
+  NamedTensors before, after;
   const auto expected = evaluateFunction(function, {}, &before);
   settleSaves(function);
   ASSERT_TRUE(verify(*module).ok());

@@ -29,7 +29,7 @@ Outcome run(const onnx_writer::Graph& graph, const std::map<std::string, aglow::
     for (const auto& [name, value] : inputs) options.given[name].tensors = {value};
   auto imported = onnx::importModel(*model, options);
   if (!imported.ok()) return {imported.diagnostics().errors().front()};
-  Bindings bindings;
+  NamedTensors bindings;
   int frozen = 0;
   for (const Port& port : imported->interface.inputs) {
     if (port.kind == Port::Kind::Tensor) bindings[port.placeholder] = inputs.at(port.name);

@@ -44,7 +44,7 @@ std::unique_ptr<Module> roundTrip(const Function& function) {
 }
 
 // The same outputs under the same names, bit for bit.
-void expectSameResults(const Function& before, const Function& after, const Bindings& bindings) {
+void expectSameResults(const Function& before, const Function& after, const NamedTensors& bindings) {
   const auto expected = evaluateFunction(before, bindings), got = evaluateFunction(after, bindings);
   ASSERT_EQ(expected.ok(), got.ok()) << (got.ok() ? expected.error() : got.error()).text();
   if (!expected.ok()) return;
@@ -59,7 +59,7 @@ void expectSameResults(const Function& before, const Function& after, const Bind
 void expectRoundTrip(const Function& function, Random& random) {
   const std::unique_ptr<Module> again = roundTrip(function);
   ASSERT_NE(again, nullptr);
-  Bindings bindings;
+  NamedTensors bindings;
   for (const Placeholder* place : inputsOf(function))
     bindings.emplace(place->name(), randomTensor(random, place->type()));
   expectSameResults(function, *again->functions().front(), bindings);

@@ -7,7 +7,7 @@
 #include "inst/lifetimes.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 
 namespace aglow {
 namespace {
@@ -188,8 +188,8 @@ TEST(Fused, KnowsWhatItMayOverwrite) {
 }
 
 std::vector<Tensor> run(Program program, const std::vector<Tensor>& inputs) {
-  const Status planned = planMemory(program);
-  EXPECT_TRUE(planned.ok());
+  const Status placed = runMemoryPasses(program);
+  EXPECT_TRUE(placed.ok());
   EXPECT_TRUE(verify(program).ok()) << verify(program).error().text() << print(program);
   InterpreterOptions options;
   options.poison = true;
@@ -211,7 +211,7 @@ TEST(Fused, RunsInTheInterpreterAndInPlace) {
       "copy @out %y, @in %d dealloc %a dealloc %b dealloc %d");
   ASSERT_TRUE(verify(program).ok()) << verify(program).error().text();
   EXPECT_EQ(run(program, inputs)[0].doubles(), (std::vector<double>{-0.0, -4, -0.0, -4, -0.0, -18}));
-  ASSERT_TRUE(planMemory(program).ok());
+  ASSERT_TRUE(runMemoryPasses(program).ok());
   EXPECT_THAT(print(program), HasSubstr("fused @inout %y, @in %w"));
 }
 

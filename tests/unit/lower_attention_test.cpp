@@ -19,7 +19,7 @@ TEST(LowerAttention, SharesKeysBetweenHeadsAndLooksThroughAWindow) {
     Module module;
     Function& f = *module.addFunction("f");
     Builder b(f);
-    Bindings bindings;
+    NamedTensors bindings;
     const auto input = [&](const char* name, const Shape& shape) {
       bindings[name] = testing_support::randomTensor(rng, Type(ElemKind::Float32, shape));
       return b.input(name, bindings[name].type());

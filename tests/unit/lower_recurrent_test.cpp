@@ -62,7 +62,7 @@ TEST(LowerLstm, FollowsItsDefinition) {
     Module module;
     Function& f = *module.addFunction("f");
     Builder b(f);
-    Bindings bindings;
+    NamedTensors bindings;
     const auto input = [&](const char* name, const Shape& shape) {
       const Type type(ElemKind::Float32, shape);
       bindings[name] = testing_support::randomTensor(rng, type);

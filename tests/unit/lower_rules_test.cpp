@@ -23,7 +23,7 @@ Tensor evaluated(const std::vector<Tensor>& inputs, F&& build) {
   Module module;
   Function& function = *module.addFunction("f");
   Builder b(function);
-  Bindings bindings;
+  NamedTensors bindings;
   std::vector<Value> values;
   for (const Tensor& t : inputs) {
     values.push_back(b.input("x" + std::to_string(values.size()), t.type()));

@@ -12,7 +12,7 @@
 #include "inst/fused.h"
 #include "inst/irgen.h"
 #include "inst/text.h"
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 #include "nest_check.h"
 #include "random_graph.h"
 #include "random_matrices.h"
@@ -48,7 +48,7 @@ NestCheck::Counts check(const Function& function, uint64_t seed, bool specials =
   Result<Program> program = generate(function);
   EXPECT_TRUE(program.ok()) << program.error().text();
   EXPECT_TRUE(fuseInstructions(*program, fuseEverything()).ok());
-  EXPECT_TRUE(planMemory(*program).ok());
+  EXPECT_TRUE(runMemoryPasses(*program).ok());
   auto executable = InterpreterExecutable::create(*program);
   EXPECT_TRUE(executable.ok()) << executable.error().text();
   auto nests = NestCheck::create(*executable, {}, exact);

@@ -48,7 +48,7 @@ inline Result<std::vector<Tensor>> runNode(const OnnxNode& node) {
     if (!node.inputs[i].empty()) options.given["in" + std::to_string(i)].tensors = {node.inputs[i]};
   Diagnosed<onnx::ImportedModel> imported = onnx::importModel(model, options);
   if (!imported.ok()) return imported.diagnostics().errors().front();
-  Bindings bindings;
+  NamedTensors bindings;
   for (const Port& port : imported->interface.inputs)
     if (port.kind == Port::Kind::Tensor) bindings[port.placeholder] = options.given.at(port.name).tensors.front();
   return evaluateFunction(*imported->module->findFunction("main"), bindings);

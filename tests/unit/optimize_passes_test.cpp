@@ -144,7 +144,7 @@ TEST_P(RandomGraphs, KeepTheirMeaning) {
     RandomGraph random(module, seed, {.maxElements = 256, .constants = 0.5});
     Function& before = *random.addFunction("before", 25);
     Rng rng(seed);
-    const Bindings bindings = randomBindings(rng, before, seed % 2 == 0);
+    const NamedTensors bindings = randomBindings(rng, before, seed % 2 == 0);
     for (const bool bits : {true, false}) {
       Function& after = *module.clone(before, bits ? "exact" : "rounded");
       ReferenceEvaluator evaluator;

@@ -28,7 +28,7 @@ struct RecognizeTest : testing::Test {
     Function& before = *module.clone(f, "before");
     const auto report = optimizePipeline().run(f, context);
     EXPECT_TRUE(report.ok());
-    const Bindings bindings = randomBindings(rng, before);
+    const NamedTensors bindings = randomBindings(rng, before);
     EXPECT_TRUE(sameResults(before, f, bindings));
     return opsOf(f);
   }

@@ -21,11 +21,11 @@ std::span<const MemoryPass> memoryPasses();
 struct MemoryOptions {
   // Asked before each pass that is not required: false leaves it out. Told before the ones that run.
   std::function<bool(const MemoryPass&)> before = {};
-  // Told after each pass that ran; false ends the plan there, an error as a failure.
+  // Told after each pass that ran; false ends the passes there, an error as a failure.
   std::function<Result<bool>(const MemoryPass&, const Program&, bool changed)> after = {};
 };
 
 // Runs the passes; afterwards the program is placed, unless the options end it before.
-Status planMemory(Program& program, const MemoryOptions& options = {});
+Status runMemoryPasses(Program& program, const MemoryOptions& options = {});
 
 }  // namespace aglow

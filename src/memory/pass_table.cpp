@@ -1,5 +1,5 @@
 // The table of passes. Those that take copies away come first, then those that share what is left.
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ constexpr MemoryPass kPasses[] = {
 
 std::span<const MemoryPass> memoryPasses() { return kPasses; }
 
-Status planMemory(Program& program, const MemoryOptions& options) {
+Status runMemoryPasses(Program& program, const MemoryOptions& options) {
   AGLOW_OK(checkSizes(program));
   for (const MemoryPass& pass : kPasses) {
     const bool wanted = !options.before || options.before(pass);

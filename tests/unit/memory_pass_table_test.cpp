@@ -1,4 +1,4 @@
-#include "memory/plan.h"
+#include "memory/pass_table.h"
 
 #include <gmock/gmock.h>
 
@@ -32,7 +32,7 @@ bool interesting(const OpDef& op) {
   return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
 }
 
-TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
+TEST(MemoryPasses, ResultsStayTheSameAfterEveryPass) {
   size_t copies = 0, shared = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Module module;
@@ -65,7 +65,7 @@ TEST(MemoryPlan, ResultsStayTheSameAfterEveryPass) {
       EXPECT_EQ(runProgram(copy, inputs), expected) << seed << " after " << pass.name << "\n" << print(*program);
       return true;
     };
-    ASSERT_TRUE(planMemory(*program, {.before = {}, .after = after}).ok());
+    ASSERT_TRUE(runMemoryPasses(*program, {.before = {}, .after = after}).ok());
     if (::testing::Test::HasFailure()) return;
     EXPECT_TRUE(program->placed());
     EXPECT_LE(program->arenaBytes, plain.arenaBytes) << seed;
@@ -89,7 +89,7 @@ Program chain() {
   return *std::move(program);
 }
 
-TEST(MemoryPlan, HooksChooseAndSeeEveryPass) {
+TEST(MemoryPasses, HooksChooseAndSeeEveryPass) {
   Program program = chain();
   std::vector<std::string> asked, ran;
   MemoryOptions options;
@@ -101,25 +101,25 @@ TEST(MemoryPlan, HooksChooseAndSeeEveryPass) {
     ran.emplace_back(pass.name);
     return true;
   };
-  ASSERT_TRUE(planMemory(program, options).ok());
+  ASSERT_TRUE(runMemoryPasses(program, options).ok());
   EXPECT_EQ(asked.size(), memoryPasses().size());
   // What is required runs whatever the answer.
   EXPECT_THAT(ran, ::testing::ElementsAre("lifetimes", "place"));
 
   options.after = [&](const MemoryPass&, const Program&, bool) -> Result<bool> { return false; };
   Program open = chain();
-  ASSERT_TRUE(planMemory(open, options).ok());
+  ASSERT_TRUE(runMemoryPasses(open, options).ok());
   EXPECT_FALSE(open.placed());
 
   options.after = [&](const MemoryPass&, const Program&, bool) -> Result<bool> {
     return Error{.code = Code::Interrupted, .message = "enough"};
   };
-  const Status stopped = planMemory(program, options);
+  const Status stopped = runMemoryPasses(program, options);
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, Code::Interrupted);
 }
 
-TEST(MemoryPlan, ReportsWhatAProgramNeeds) {
+TEST(MemoryPasses, ReportsWhatAProgramNeeds) {
   Program program = chain();
   EXPECT_EQ(memoryReport(program).lowerBound, 64 + 4096);
   ASSERT_TRUE(placeArena(program).ok());
@@ -134,16 +134,16 @@ TEST(MemoryPlan, ReportsWhatAProgramNeeds) {
   EXPECT_EQ(report.buffers[1].first, 2);
   EXPECT_EQ(report.buffers[1].last, 4);
   // Nobody reads b.
-  ASSERT_TRUE(planMemory(program).ok());
+  ASSERT_TRUE(runMemoryPasses(program).ok());
   EXPECT_EQ(memoryReport(program).arenaBytes, 64);
 }
 
-TEST(MemoryPlan, RefusesSizesBeyondAllMemory) {
+TEST(MemoryPasses, RefusesSizesBeyondAllMemory) {
   auto program = parseProgram(
       "declare { %y = placeholder f32[1] }\nprogram @f(@out %y) { %a = alloc u8[72057594037927936] Splat @out %a "
       "{elem = u8, shape = [72057594037927936]} dealloc %a Splat @out %y {shape = [1]} }");
   ASSERT_TRUE(program.ok()) << program.error().text();
-  const Status refused = planMemory(*program);
+  const Status refused = runMemoryPasses(*program);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::TooLarge);
 }
