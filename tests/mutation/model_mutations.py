@@ -46,7 +46,7 @@ def repeat_node(graph, random, donor):
         again = copy.deepcopy(node)
         if random.random() < 0.7:
             again.output[:] = [name + "_again" for name in again.output]
-            if random.random() < 0.5:  # so that somebody reads it
+            if node.output and random.random() < 0.5:  # so that somebody reads it
                 again.input[:] = [node.output[0]] + list(again.input)[1:]
                 for value in graph.output:
                     if value.name in node.output:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -148,7 +149,15 @@ def label(execution):
 
 
 def work(number, options, all_seeds, queue, known):
-    """One of several processes: every so-manieth case."""
+    """One of several processes, each with every `jobs`-th case. One that fails is missed by none of the others."""
+    try:
+        run_cases(number, options, all_seeds, queue, known)
+        queue.put(None)
+    except Exception:
+        queue.put(f"worker {number} failed:\n{traceback.format_exc()}")
+
+
+def run_cases(number, options, all_seeds, queue, known):
     servers = Servers(options.build, options.work / str(number))
     done, index = 0, number
     deadline = time.monotonic() + options.seconds if options.seconds else None
@@ -167,7 +176,6 @@ def work(number, options, all_seeds, queue, known):
         queue.put(rows)
         index += options.jobs
     servers.close()
-    queue.put(None)
 
 
 class Table:
@@ -276,11 +284,12 @@ def main():
                    for i in range(options.jobs)]
         for worker in workers:
             worker.start()
-        open_ends, shown = len(workers), time.monotonic()
+        open_ends, failures, shown = len(workers), [], time.monotonic()
         while open_ends:
             rows = queue.get()
-            if rows is None:
+            if rows is None or isinstance(rows, str):
                 open_ends -= 1
+                failures += [rows] if rows else []
                 continue
             table.add(rows)
             if time.monotonic() - shown > 30:
@@ -294,7 +303,8 @@ def main():
         print(f"{count:6}  {signature}")
     print(f"{table.count} executions in {time.monotonic() - start:.0f} s, {table.findings.total()} findings of "
           f"{len(table.findings)} kinds" + (f" in {options.folder / 'findings'}" if table.findings else ""))
-    return 1 if table.findings else 0
+    print(*failures, sep="\n", end="")
+    return 1 if table.findings or failures else 0
 
 
 if __name__ == "__main__":

@@ -38,7 +38,14 @@ Value iota(Builder& b, int64_t count, int64_t axis, int64_t rank, ElemKind kind)
   return b.constant(Tensor::of(Type(kind, Shape(std::move(dims))), range(0, count)));
 }
 
+// An operand may have fewer axes than an operator works on.
+static void checkAxis(Value x, int64_t axis, int64_t axes) {
+  if (axis < 0 || axis >= axes)
+    fail(Code::BadNode, fmt::format("expected at least {} axes, got {}", x.rank() + axis - axes + 1, x.type().text()));
+}
+
 Value sliced(Builder& b, Value x, int64_t axis, int64_t start, int64_t count, int64_t step) {
+  checkAxis(x, axis, x.rank());
   if (start == 0 && step == 1 && count == x.dim(static_cast<int>(axis))) return x;
   const auto a = static_cast<size_t>(axis);
   SliceAttrs attrs{.starts = std::vector<int64_t>(static_cast<size_t>(x.rank()), 0), .sizes = x.shape().dims()};
@@ -52,6 +59,7 @@ Value sliced(Builder& b, Value x, int64_t axis, int64_t start, int64_t count, in
 }
 
 Value unsqueezed(Builder& b, Value x, int64_t axis) {
+  checkAxis(x, axis, x.rank() + 1);
   std::vector<int64_t> dims = x.shape().dims();
   dims.insert(dims.begin() + axis, 1);
   return b.reshape(x, {.shape = std::move(dims)});

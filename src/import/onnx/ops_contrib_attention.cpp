@@ -148,13 +148,18 @@ Value unpacked(Builder& b, Value x, int64_t index) {
   return b.transposed(b.reshaped(part, {x.dim(0), x.dim(1), x.dim(2), x.dim(4)}), {0, 2, 1, 3});
 }
 
-// Heads with their share of the bias, which lies for q, k and v behind one another.
+// The share of q, k or v of a bias that holds all three, one after the other.
+Value biasPart(Builder& b, Value bias, int64_t from, int64_t width) {
+  if (bias.rank() != 1 || from + width > bias.dim(0))
+    fail(Code::BadNode, fmt::format("expected a bias of at least {} elements for q, k and v, got {}", from + width,
+                                    bias.type().text()));
+  return sliced(b, bias, 0, from, width);
+}
+
 Value biased(Builder& b, Value heads, Value bias, int64_t from) {
   if (!bias) return heads;
-  const int64_t width = heads.dim(1) * heads.dim(3);
-  if (bias.rank() != 1 || from + width > bias.dim(0))
-    fail(Code::BadNode, fmt::format("expected a bias for q, k and v behind one another, got {}", bias.type().text()));
-  return b.add(heads, b.reshaped(sliced(b, bias, 0, from, width), {1, heads.dim(1), 1, heads.dim(3)}));
+  const Value part = biasPart(b, bias, from, heads.dim(1) * heads.dim(3));
+  return b.add(heads, b.reshaped(part, {1, heads.dim(1), 1, heads.dim(3)}));
 }
 
 Heads headsOf(OpImport& c, Value bias) {
@@ -274,7 +279,7 @@ void packedMultiHeadAttention(OpImport& c) {
   int64_t from = 0;
   for (Value& part : parts) {
     checkTokens(part);
-    if (c.has(3)) part = b.add(part, sliced(b, c.in(3), 0, from, std::min(part.dim(1), c.in(3).dim(0) - from)));
+    if (c.has(3)) part = b.add(part, biasPart(b, c.in(3), from, part.dim(1)));
     from += part.dim(1);
   }
   packedAttended(c, parts[0], parts[1], parts[2], 4, 6);

@@ -36,7 +36,10 @@ Value expertLayer(OpImport& c, Value x, int weights, int bias) {
   if (w.rank() != 3)
     fail(Code::BadNode, fmt::format("expected weights [experts, outputs, inputs], got {}", w.type().text()));
   const Value y = b.matMul(x, b.transposed(w, {0, 2, 1}));
-  return c.has(bias) ? b.add(y, unsqueezed(b, c.in(bias), 1)) : y;
+  if (!c.has(bias)) return y;
+  if (c.in(bias).shape() != Shape{w.dim(0), w.dim(1)})
+    fail(Code::BadNode, fmt::format("expected a bias [{},{}], got {}", w.dim(0), w.dim(1), c.in(bias).type().text()));
+  return b.add(y, unsqueezed(b, c.in(bias), 1));
 }
 
 // gate * sigmoid(alpha * gate) * (linear + beta), both held by a limit.
