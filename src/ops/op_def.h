@@ -1,5 +1,4 @@
-// The record of an operator: all that is known of it, in one place, as constant
-// data.
+// The record of an operator: all that is known of it, in one place, as constant data.
 #pragma once
 
 #include <array>
@@ -69,6 +68,7 @@ struct AttrDef {
   std::string_view choices = {};  // Enum: "a|b|c", the first is the default
   ElemKind elem = ElemKind::Float32;
   std::string_view doc = {};
+  std::string_view whenEmpty = {};  // Word: what an empty one stands for
 };
 
 struct InferContext {

@@ -54,7 +54,8 @@ const ActivationInfo* findActivation(std::string_view name) {
 int64_t directionsOf(const Attrs& attrs) { return attrs.word("direction") == "bidirectional" ? 2 : 1; }
 
 std::string_view defaultActivations(const OpDef& op) {
-  return op.name == "RNN" ? "Tanh" : op.name == "GRU" ? "Sigmoid,Tanh" : "Sigmoid,Tanh,Tanh";
+  const auto isThem = [](const AttrDef& attr) { return attr.name == "activations"; };
+  return std::find_if(op.attrs.begin(), op.attrs.end(), isThem)->whenEmpty;
 }
 
 Result<std::vector<Activation>> activationsOf(const Attrs& attrs) {

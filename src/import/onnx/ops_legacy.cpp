@@ -13,7 +13,7 @@ namespace aglow::onnx {
 
 namespace {
 
-// The second operand, with axes of extent 1 behind it so that it begins at `axis` of the first one.
+// The second operand, with axes of extent 1 after it so that it begins at `axis` of the first one.
 Value aligned(OpImport& c, Value x, Value y) {
   if (!c.flag("broadcast")) {
     if (x.shape() != y.shape())
@@ -30,14 +30,15 @@ Value aligned(OpImport& c, Value x, Value y) {
   return c.b.reshaped(y, dims);
 }
 
+template <Op op>
 void binary(OpImport& c) {
-  Value x = c.in(0), y = aligned(c, x, c.in(1));
-  std::string_view record = c.node.opType;
-  if (record == "Greater") {
-    std::swap(x, y);
-    record = "Less";
-  }
-  c.out(c.b.make({x, y}, Attrs(opDef(*findOp(record))))->result());
+  const Value x = c.in(0), y = aligned(c, x, c.in(1));
+  c.out(c.b.make({x, y}, Attrs(opDef(op)))->result());
+}
+
+void greater(OpImport& c) {
+  const Value x = c.in(0);
+  c.out(c.b.less(aligned(c, x, c.in(1)), x));
 }
 
 void pRelu(OpImport& c) {
@@ -150,7 +151,8 @@ void imageScaler(OpImport& c) {
   c.out(c.b.add(c.b.mul(x, c.b.scalarLike(x, c.real("scale", 1))), offsets));
 }
 
-// Without a border at the left, top, right and bottom; or so many rows and columns from its left top corner on.
+// Without a border at the left, top, right and bottom; or as many rows and columns as are asked for, from its left top
+// corner on.
 void crop(OpImport& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> border = c.ints("border"), size = c.ints("scale");
@@ -174,17 +176,17 @@ void crop(OpImport& c) {
 
 std::span<const OpRow> legacyRows() {
   static constexpr OpRow rows[] = {
-      {"Add", binary, 1, 6},
-      {"Sub", binary, 1, 6},
-      {"Mul", binary, 1, 6},
-      {"Div", binary, 1, 6},
-      {"Pow", binary, 1, 6},
-      {"And", binary, 1, 6},
-      {"Or", binary, 1, 6},
-      {"Xor", binary, 1, 6},
-      {"Equal", binary, 1, 6},
-      {"Greater", binary, 1, 6},
-      {"Less", binary, 1, 6},
+      {"Add", binary<Op::Add>, 1, 6},
+      {"Sub", binary<Op::Sub>, 1, 6},
+      {"Mul", binary<Op::Mul>, 1, 6},
+      {"Div", binary<Op::Div>, 1, 6},
+      {"Pow", binary<Op::Pow>, 1, 6},
+      {"And", binary<Op::And>, 1, 6},
+      {"Or", binary<Op::Or>, 1, 6},
+      {"Xor", binary<Op::Xor>, 1, 6},
+      {"Equal", binary<Op::Equal>, 1, 6},
+      {"Greater", greater, 1, 6},
+      {"Less", binary<Op::Less>, 1, 6},
       {"PRelu", pRelu, 1, 6},
       {"Cast", cast, 1, 5},
       {"Concat", concat, 1, 3},

@@ -15,7 +15,7 @@ void readActivations(const OpImport& c, Attrs& attrs) {
   if (names.empty()) return;
   // RNN's own default names both directions, and files repeat it for one.
   const size_t expected = orFail(activationsOf(attrs)).size();
-  if (names.size() > expected && attrs.op().name == "RNN") names.resize(expected);
+  if (names.size() > expected && opOf(attrs.op()) == Op::RNN) names.resize(expected);
   const std::vector<double> alphas = c.reals("activation_alpha"), betas = c.reals("activation_beta");
   std::vector<double> alpha, beta;
   size_t nextAlpha = 0, nextBeta = 0;

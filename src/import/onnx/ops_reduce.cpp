@@ -17,9 +17,9 @@ struct Reduction {
   Value of(Builder& b, Value v, std::string_view kind) const { return b.reduced(v, kind, axes, keep); }
 };
 
-// The kinds grew with the opsets; bytes and truth values have a largest and a smallest one, and nothing else.
-void checkKind(const OpImport& c, ElemKind kind) {
-  const bool extreme = c.node.opType == "ReduceMax" || c.node.opType == "ReduceMin";
+// The kinds grew with the opsets; bytes and truth values have a largest and a smallest one (`extreme`), and nothing
+// else.
+void checkKind(const OpImport& c, ElemKind kind, bool extreme) {
   int64_t since = 1;
   if (kind == ElemKind::BFloat16) since = 13;
   if (kind == ElemKind::Int8 || kind == ElemKind::UInt8) since = extreme ? 12 : INT64_MAX;
@@ -31,20 +31,21 @@ void checkKind(const OpImport& c, ElemKind kind) {
     fail(Code::BadNode, fmt::format("{} takes no {} at opset {}", c.node.opType, elemName(kind), c.version));
 }
 
-Reduction reductionOf(OpImport& c) {
+Reduction reductionOf(OpImport& c, bool extreme = false) {
   const Value x = c.in(0);
-  checkKind(c, x.kind());
+  checkKind(c, x.kind(), extreme);
   std::vector<int64_t> axes = c.axes(c.intsFromInputOrAttr(1, "axes"), x.rank());
   if (!c.flag("noop_with_empty_axes") && axes.empty()) axes = range(0, x.rank());
   return {x, std::move(axes), c.flag("keepdims", true)};
 }
 
+constexpr char kSum[] = "sum", kMean[] = "mean", kMax[] = "max", kMin[] = "min", kProd[] = "prod";
+
 template <const char* Kind>
 void reduce(OpImport& c) {
-  const Reduction r = reductionOf(c);
+  const Reduction r = reductionOf(c, Kind == kMax || Kind == kMin);
   c.out(r.of(c.b, r.x, Kind));
 }
-constexpr char kSum[] = "sum", kMean[] = "mean", kMax[] = "max", kMin[] = "min", kProd[] = "prod";
 
 // A formula around a sum, computed in a kind that holds its steps. Roots and logarithms of integers are real.
 template <class F>

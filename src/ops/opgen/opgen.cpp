@@ -171,13 +171,17 @@ std::string views() {
   return out + "}  // namespace aglow\n";
 }
 
-std::string table(std::string_view what, std::initializer_list<OpKind> kinds) {
+// Rows of some operators: record, and the function that somebody has to write for it.
+std::string table(std::string_view what, bool (*has)(const OpDef&)) {
   std::string out = header(what);
   for (const OpDef* op : allOps())
-    if (std::find(kinds.begin(), kinds.end(), op->kind) != kinds.end())
-      out += fmt::format("AGLOW_ROW({}, {})\n", op->name, lowerFirst(op->name));
+    if (has(*op)) out += fmt::format("AGLOW_ROW({}, {})\n", op->name, lowerFirst(op->name));
   return out;
 }
+
+bool isComposite(const OpDef& op) { return op.kind == OpKind::Composite; }
+bool hasReference(const OpDef& op) { return op.kind == OpKind::Core || op.kind == OpKind::Target; }
+bool needsKernel(const OpDef& op) { return op.kind == OpKind::Core && !op.isDataParallel(); }
 
 std::string_view kindTitle(OpKind kind) {
   switch (kind) {
@@ -206,7 +210,9 @@ std::string attributeText(const AttrDef& def) {
   } else if (def.kind == AttrKind::Int || def.kind == AttrKind::Bool || def.kind == AttrKind::Float) {
     out += fmt::format(" = {}", def.number);
   }
-  if (!def.doc.empty()) out += fmt::format(" ({})", def.doc);
+  if (!def.doc.empty()) out += fmt::format(" ({}", def.doc);
+  if (!def.whenEmpty.empty()) out += fmt::format("; \"{}\" of each if empty", def.whenEmpty);
+  if (!def.doc.empty()) out += ")";
   return out;
 }
 
@@ -276,9 +282,11 @@ int main(int argc, char** argv) {
       write(dir / "ops/op_enum.inc", enumeration()) && write(dir / "graph/op_builders.h", builders()) &&
       write(dir / "graph/op_views.h", views()) &&
       write(dir / "reference/reference_table.inc",
-            table("The core and target operators and their reference kernels.", {OpKind::Core, OpKind::Target})) &&
-      write(dir / "lower/lower_table.inc",
-            table("The composite operators and their lowering rules.", {OpKind::Composite})) &&
+            table("The core and target operators and their reference kernels.", hasReference)) &&
+      write(
+          dir / "backends/kernel_table.inc",
+          table("The core operators that are not loops over points: a backend has a kernel for each.", needsKernel)) &&
+      write(dir / "lower/lower_table.inc", table("The composite operators and their lowering rules.", isComposite)) &&
       write(dir / "import/onnx/export_table.inc", exportTable()) && write(dir / "ops.md", documentation());
   return ok ? 0 : 1;
 }

@@ -19,8 +19,12 @@ inline constexpr OperandDef kInitialH{"initial_h", kinds::floats, 'T', Arity::Op
 
 inline constexpr AttrDef kDirection{
     .name = "direction", .kind = AttrKind::Enum, .choices = "forward|reverse|bidirectional"};
-inline constexpr AttrDef kActivations{
-    .name = "activations", .kind = AttrKind::Word, .doc = "\"Sigmoid,Tanh,Tanh\" for each direction; those if empty"};
+consteval AttrDef activations(std::string_view ofOneDirection) {
+  return {.name = "activations",
+          .kind = AttrKind::Word,
+          .doc = "for each gate of one direction, then of the other",
+          .whenEmpty = ofOneDirection};
+}
 inline constexpr AttrDef kAlpha{
     .name = "alpha", .kind = AttrKind::Floats, .doc = "one for each activation; their defaults if empty"};
 inline constexpr AttrDef kBeta{
@@ -34,7 +38,7 @@ inline constexpr OpDef kRecurrent[] = {
      .kind = OpKind::Composite,
      .in = {kSequence, kInputWeights, kStateWeights, kGateBias, kLengths, kInitialH},
      .out = {{"y"}, {"y_h"}},
-     .attrs = {kDirection, kActivations, kAlpha, kBeta, kClip},
+     .attrs = {kDirection, activations("Tanh"), kAlpha, kBeta, kClip},
      .infer = infer::rnn,
      .cost = cost::recurrent,
      .standard = {"RNN", onnx_kinds::floats, "recurrent"}},
@@ -43,7 +47,7 @@ inline constexpr OpDef kRecurrent[] = {
      .kind = OpKind::Composite,
      .in = {kSequence, kInputWeights, kStateWeights, kGateBias, kLengths, kInitialH},
      .out = {{"y"}, {"y_h"}},
-     .attrs = {kDirection, kActivations, kAlpha, kBeta, kClip, {"linear_before_reset", AttrKind::Bool}},
+     .attrs = {kDirection, activations("Sigmoid,Tanh"), kAlpha, kBeta, kClip, {"linear_before_reset", AttrKind::Bool}},
      .infer = infer::gru,
      .cost = cost::recurrent,
      .standard = {"GRU", onnx_kinds::floats, "recurrent"}},
@@ -62,7 +66,7 @@ inline constexpr OpDef kRecurrent[] = {
             {"p", kinds::floats, 'T', Arity::Optional}},
      .out = {{"y"}, {"y_h"}, {"y_c"}},
      .attrs = {kDirection,
-               kActivations,
+               activations("Sigmoid,Tanh,Tanh"),
                kAlpha,
                kBeta,
                kClip,

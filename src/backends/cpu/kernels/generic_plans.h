@@ -14,16 +14,13 @@
 
 namespace aglow::cpu::generic {
 
+// One for each record, named after it; without it nothing links.
 using Planner = KernelPlan(const Problem&, const Machine&);
-Planner transpose, slice, concat, pad;         // move
-Planner reduce, scan;                          // reduce
-Planner argReduce, topK;                       // sort
-Planner matMul;                                // gemm
-Planner conv;                                  // conv
-Planner maxPool, maxPoolWithIndices, avgPool;  // pool
-Planner gather, scatter;                       // index
+#define AGLOW_ROW(name, function) Planner function;
+#include "backends/kernel_table.inc"
+#undef AGLOW_ROW
 
-// So much work in a unit at least, and not much more where items allow it.
+// The least work of a unit, which has not much more where items allow it.
 inline constexpr int64_t kUnitElements = 8192;
 inline constexpr int64_t kUnitProducts = 1 << 17;
 
