@@ -32,7 +32,7 @@ def last_lines(text, count=3):
 
 
 class Aglow:
-    """The program; every round compiles anew, as it has no process that stays."""
+    """The program; every round compiles again, as it has no process that stays."""
 
     def __init__(self, model, threads, program, options):
         self.words = [str(export_models.model_file(model)), "--threads", str(threads), *options]

@@ -80,7 +80,7 @@ need() {
 }
 
 # need_python [FOLDER REQUIREMENTS]: Python packages in a folder of their own, by default those of the tests in
-# build/venv; installed anew when the list of requirements changes.
+# build/venv; installed again when the list of requirements changes.
 need_python() {
   local folder=${1:-build/venv} requirements=${2:-tools/requirements.txt}
   cmp -s "$requirements" "$folder/requirements.txt" && return

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return fprintf(stderr, "usage: %s MODEL.onnx IMAGE.npy\n", argv[0]), 1;
   if (aglow_load(argv[1], NULL, &model) != AGLOW_OK) return fprintf(stderr, "%s\n", aglow_error_text()), 2;
   if (aglow_input(model, 0)->bytes > sizeof(image) || !read_npy(argv[2], image, aglow_input(model, 0)->bytes))
-    return fprintf(stderr, "%s is no image for this model\n", argv[2]), 1;
+    return fprintf(stderr, "%s is not an image for this model\n", argv[2]), 1;
 
   /* The model reads and writes these arrays where they lie, in every run. */
   if (aglow_bind_input(model, 0, image, aglow_input(model, 0)->bytes) != AGLOW_OK ||

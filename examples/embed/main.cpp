@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
     std::ifstream file(argv[i], std::ios::binary);
     const auto bytes = static_cast<std::streamsize>(model.inputs()[0].bytes);
     if (!file.seekg(-bytes, std::ios::end) || !file.read(reinterpret_cast<char*>(image.data()), bytes))
-      return std::fprintf(stderr, "%s is no image for this model\n", argv[i]), 1;
+      return std::fprintf(stderr, "%s is not an image for this model\n", argv[i]), 1;
     model.run();
     const auto best = std::max_element(scores.begin(), scores.end());
     std::printf("%s: %d (%.1f %%)\n", model.outputs()[0].name.c_str(), static_cast<int>(best - scores.begin()),

@@ -67,7 +67,7 @@ void aglow_options_free(aglow_options* options);
 /* "cpu", machine code for this processor, or "interpreter", the reference; by default the fastest that the library was
  * built with, which is cpu wherever LLVM was there. */
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
-/* At most so many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
+/* At most this many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
 aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
@@ -84,7 +84,7 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
 /* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
 aglow_status aglow_options_set_strict(aglow_options* options, int on);
 /* Who hears of what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
- * the function returns. Null, the default: nobody. */
+ * the function returns. Null, the default: none. */
 typedef void (*aglow_warning)(const char* text, void* context);
 aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context);
 

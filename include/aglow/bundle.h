@@ -139,7 +139,7 @@ static inline int aglow_bundle_open_file_(const char* path, int64_t* bytes) {
   return file;
 }
 
-/* Whether exactly so many bytes come from the file. */
+/* Whether exactly `bytes` bytes come from the file. */
 static inline int aglow_bundle_read_(int file, uint8_t* to, int64_t bytes) {
   while (bytes > 0) {
     const ssize_t got = read(file, to, bytes < (1 << 30) ? (size_t)bytes : (size_t)1 << 30);
@@ -157,7 +157,7 @@ static inline const char* aglow_bundle_weights_(aglow_bundle* bundle, const char
   int64_t bytes = 0;
   int whole;
   const int file = aglow_bundle_open_file_(path, &bytes);
-  if (file < 0) return "the weights cannot be opened, or are no regular file";
+  if (file < 0) return "the weights cannot be opened, or are not a regular file";
   if (bytes != bundle->info->constant_bytes) {
     close(file);
     return "the file of weights has another size";
@@ -176,14 +176,14 @@ static inline const char* aglow_bundle_weights_(aglow_bundle* bundle, const char
 #ifndef __cplusplus
 long syscall(long number, ...); /* the system's headers hide it from strict C */
 #endif
-/* Code is mapped by the system, so it is loaded from a copy in memory that nobody else can reach. The copy stays open:
- * its number is a name that no other library has meanwhile. */
+/* Code is mapped by the system, so it is loaded from a copy in memory that no other program can reach. The copy stays
+ * open: its number is a name that no other library has meanwhile. */
 static inline const char* aglow_bundle_library_(aglow_bundle* bundle, const char* path) {
   static const unsigned kCloseOnExec = 1;
   char name[40], part[1 << 14];
   int64_t bytes = 0, done = 0;
   const int file = aglow_bundle_open_file_(path, &bytes);
-  if (file < 0) return "the shared object cannot be opened, or is no regular file";
+  if (file < 0) return "the shared object cannot be opened, or is not a regular file";
   bundle->copy = (int)syscall(SYS_memfd_create, "aglow-bundle", kCloseOnExec);
   while (bundle->copy >= 0 && done < bytes) {
     const int64_t size = bytes - done < (int64_t)sizeof part ? bytes - done : (int64_t)sizeof part;
@@ -201,7 +201,7 @@ static inline const char* aglow_bundle_library_(aglow_bundle* bundle, const char
 static inline const char* aglow_bundle_library_(aglow_bundle* bundle, const char* path) {
   int64_t bytes = 0;
   const int file = aglow_bundle_open_file_(path, &bytes);
-  if (file < 0) return "the shared object cannot be opened, or is no regular file";
+  if (file < 0) return "the shared object cannot be opened, or is not a regular file";
   close(file);
   bundle->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return bundle->library != NULL ? NULL : dlerror();

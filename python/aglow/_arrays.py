@@ -2,7 +2,7 @@
 
 Kinds that numpy lacks are arrays of ml_dtypes where it is installed. Without it they are raw bits: bfloat16 as uint16;
 float8, 4-bit and 2-bit kinds one element a byte, as uint8 or int8. Raw bits are taken as inputs in any case.
-Strings are arrays of str objects; bytes that are no UTF-8 are escaped as surrogates, as Python does for file names.
+Strings are arrays of str objects; bytes that are not UTF-8 are escaped as surrogates, as Python does for file names.
 """
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class Model:
               dims: Optional[Mapping[str, int]] = None) -> str:
         """The graph after a phase or pass of the compiler (import, optimize, lower, …) as text.
 
-        Sizes that the model leaves open and `compile` was not told are needed here.
+        Sizes that the model leaves open and `compile` did not get are needed here.
         """
         return self._core.text(after, _shapes(shapes), dict(dims or {}), on_program=False)
 
@@ -322,7 +322,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                   for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
     pad           fills inputs up to the next of several sizes, and cuts the outputs back
     values        inputs that are always the same, and then need not be given
-    threads       at most so many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
+    threads       at most this many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3

@@ -36,7 +36,7 @@ class BackendRep(base.BackendRep):
 class Backend(base.Backend):
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether all operators of the model are known; whether their uses are is told when it is prepared."""
+        """Whether all operators of the model are known; whether their uses are is known when it is prepared."""
         known = {*_model.ops(), *(_name(function.domain, function.name) for function in model.functions)}
         return cls.supports_device(device) and all(
             _name(node.domain, node.op_type) in known for node in model.graph.node)

@@ -126,7 +126,7 @@ Statistics statisticsOf(std::vector<double> times) {
   const size_t n = times.size();
   return {.median = (times[(n - 1) / 2] + times[n / 2]) / 2,
           .best = times.front(),
-          .p90 = times[(n * 9 + 9) / 10 - 1],  // nine tenths are no slower
+          .p90 = times[(n * 9 + 9) / 10 - 1],  // nine tenths are not slower
           .mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n)};
 }
 
@@ -243,9 +243,9 @@ void addBench(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Compile a model in memory and measure how fast it runs");
   options->request.add(*command);
-  auto* runs = command->add_option("--runs", options->runs, "Measure so many runs")->type_name("N");
+  auto* runs = command->add_option("--runs", options->runs, "Measure N runs")->type_name("N");
   runs->check(CLI::Range(1, 1000000000));
-  command->add_option("--seconds,--duration", options->seconds, "Measure runs for so long, at least 3")
+  command->add_option("--seconds,--duration", options->seconds, "Measure runs for S seconds, but at least 3 runs")
       ->type_name("S")
       ->capture_default_str()
       ->check(realFromZero(1e9))

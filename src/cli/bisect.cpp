@@ -192,7 +192,7 @@ private:
     return false;
   }
 
-  // The graph behind a node that only stands for others: the body of a function, or the branch that is taken.
+  // The graph of a node that only stands for others: the body of a function, or the branch that is taken.
   struct Inside {
     onnx::Model model;
     ModelValues inputs;
@@ -226,7 +226,7 @@ private:
     return std::nullopt;
   }
 
-  // Looks for the difference behind the node that was found; what is found there takes its place.
+  // Looks for the difference inside the node that was found; what is found there takes its place.
   void goInto(const onnx::Node& node, int depth) {
     if (depth >= kMaxDepth) return;
     std::optional<Inside> in = functionBody(node);

@@ -79,7 +79,7 @@ Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const Ru
     const std::string level = backend.substr(colon + 1);
     if (level.size() != 2 || level[0] != 'O' || level[1] < '0' || level[1] > '3')
       return Error{.code = Code::Usage,
-                   .message = fmt::format("--backend '{}': '{}' is no optimization level", backend, level),
+                   .message = fmt::format("--backend '{}': '{}' is not an optimization level", backend, level),
                    .where = {},
                    .hint = "O0 to O3, as in cpu:O0"};
     chosen.target.optLevel = level[1] - '0';

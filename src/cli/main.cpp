@@ -44,7 +44,7 @@ constexpr const char* kExamples = R"(Examples:
 Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5 mismatch, 6 device, 7 internal,
 8 file or disk, 130 interrupted.)";
 
-// The words behind the program's name, last first, as CLI11 takes them. A list of features may begin with a minus and
+// The words after the program's name, last first, as CLI11 takes them. A list of features may begin with a minus and
 // would pass for an option of its own.
 std::vector<std::string> wordsOf(int argc, char** argv) {
   std::vector<std::string> words;
@@ -88,7 +88,7 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace aglow;
-  // Writing to what is closed or full fails, and is told as every other fault.
+  // Writing to what is closed or full fails, and is reported as every other fault.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   ExitCode code = ExitCode::Internal;
   try {

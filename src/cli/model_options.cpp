@@ -29,7 +29,7 @@ Result<int64_t> parseSize(std::string_view text, const std::string& where) {
   int64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value < 0)
-    return usage(fmt::format("{}: '{}' is no size", where, text), "sizes are whole numbers from 0 on");
+    return usage(fmt::format("{}: '{}' is not a size", where, text), "sizes are whole numbers from 0 on");
   return value;
 }
 
@@ -130,8 +130,7 @@ void ModelOptions::add(CLI::App& command) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->delimiter(',');
-  command
-      .add_option("--lanes", lanes, "Lay channels and weights out for vectors of so many f32 (0: as the backend has)")
+  command.add_option("--lanes", lanes, "Lay channels and weights out for vectors of N f32 (0: as the backend has)")
       ->type_name("N");
   std::vector<std::string_view> names;
   const PhaseList phases = knownPhases();

@@ -100,11 +100,11 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
     if (!row.ok()) return bad(fmt::format("row {} of the table: {}", i, row.error().message));
     const auto fault = [&](std::string_view what) { return bad(fmt::format("blob 0x{:016x} {}", row->key, what)); };
     if (!tensors.empty() && row->key <= tensors.rbegin()->first) return fault("breaks the order of keys");
-    if (row->offset != alignUp(end, kAlignment)) return fault("is not behind the one before it");
+    if (row->offset != alignUp(end, kAlignment)) return fault("does not follow the one before it");
     if (row->offset > size || row->type.bytes() > size - row->offset) return fault("reaches past the end of the file");
     const auto gap = file.bytes.subspan(static_cast<size_t>(end), static_cast<size_t>(row->offset - end));
     AGLOW_OK(file.load(gap));
-    if (!allZero(gap)) return fault("stands behind a gap that is not zero");
+    if (!allZero(gap)) return fault("follows a gap that is not zero");
     end = row->offset + row->type.bytes();
     AGLOW_TRY(Tensor tensor, readPayload(file, *row));
     // Only where another tensor has the same hash is a key not the hash itself.

@@ -38,7 +38,7 @@ std::optional<uint64_t> realBits(ElemKind kind, double value) {
   return bits;
 }
 
-// The bits that a text stands for; nothing when it is no value of the kind.
+// The bits that a text stands for; nothing when it is not a value of the kind.
 std::optional<uint64_t> elementBits(ElemKind kind, std::string_view text) {
   if (isHexadecimal(text)) {
     const auto bits = parseUnsigned(text);

@@ -172,7 +172,7 @@ void Lexer::lexName(Token::Kind kind) {
     while (position_ < text_.size() && isNamePart(text_[position_])) step(1);
     token_.value = text_.substr(start, position_ - start);
     if (token_.value.empty())
-      bad(kind == Token::Kind::Local ? "expected a name behind '%'" : "expected a name behind '@'");
+      bad(kind == Token::Kind::Local ? "expected a name after '%'" : "expected a name after '@'");
   }
   // The number of a result touches its name; a type stands apart.
   if (token_.kind != Token::Kind::Local || position_ + 1 >= text_.size()) return;

@@ -72,13 +72,13 @@ private:
 // A BadText error at a token.
 Error textError(const Token& token, std::string message, std::string hint = {});
 
-// Numbers as Token::text has them. Nothing when the text is no such number or does not fit.
+// Numbers as Token::text has them. Nothing when the text is not such a number or does not fit.
 std::optional<int64_t> parseInteger(std::string_view text);
 std::optional<uint64_t> parseUnsigned(std::string_view text);  // decimal, or hexadecimal with 0x
 std::optional<double> parseReal(std::string_view text);
 inline bool isHexadecimal(std::string_view text) { return text.starts_with("0x"); }
 
-// A name behind its sigil (or none), in quotes where it is not [A-Za-z0-9_.$/-]+.
+// A name after its sigil (or without one), in quotes where it is not [A-Za-z0-9_.$/-]+.
 std::string printName(std::string_view sigil, std::string_view name);
 std::string printString(std::string_view bytes);
 // The shortest decimal that reads back as the same double; the bits where there is none (NaNs but the usual one).

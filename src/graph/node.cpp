@@ -24,7 +24,7 @@ void Node::unlink(int i) {
   Slot& s = slot(i);
   if (!s.value) return;
   std::vector<Use>& uses = s.value.node->uses_;
-  // The last use moves into the gap; its owner is told where it now stands.
+  // The last use moves into the gap; its owner records where it now stands.
   uses[s.usePosition] = uses.back();
   uses[s.usePosition].user->slot(uses[s.usePosition].slot).usePosition = s.usePosition;
   uses.pop_back();

@@ -41,7 +41,7 @@ public:
 
 private:
   // A chain of Concat doubles the scales of its types with every node. In a printed text all of them can be read, so
-  // its length bounds their number; where types are left out, so many are free.
+  // its length bounds their number; where types are left out, that many are allowed for.
   static constexpr size_t kFreeScales = size_t{1} << 20;
 
   static size_t scalesOf(const std::vector<Value>& values) {

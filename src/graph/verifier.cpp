@@ -1,5 +1,5 @@
 // The rules of the graph, checked one by one. Nothing is read through an operand or a use before it is known to belong
-// to the module, so that a verifier can look at what a faulty pass left behind.
+// to the module, so that a verifier can look at what a faulty pass left.
 #include "graph/verifier.h"
 
 #include <fmt/format.h>
@@ -131,7 +131,7 @@ private:
       return fault((slot == Use::kPredicate ? "the predicate" : fmt::format("operand {}", slot)) + message);
     };
     const auto found = owner_.find(value.node);
-    if (found == owner_.end()) return bad(" is no node of the module");
+    if (found == owner_.end()) return bad(" is not a node of the module");
     if (found->second != nullptr && !before.contains(value.node))
       return bad(fmt::format(" is {}, which does not stand before it in the function", quoted(value.node->name())));
     if (value.index < 0 || value.index >= value.node->resultCount())

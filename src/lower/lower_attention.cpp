@@ -1,4 +1,4 @@
-// Attention as two matrix products around a softmax. Heads of q that share a head of k lie behind one another, so they
+// Attention as two matrix products around a softmax. Heads of q that share a head of k lie one after the other, so they
 // join the rows of one product instead of repeating k.
 #include <algorithm>
 #include <limits>
@@ -59,7 +59,7 @@ std::vector<Value> attention(Builder& b, Node& node) {
   const ElemKind kind = v.q().kind();
   const int64_t batch = v.q().dim(0), heads = v.q().dim(1), queries = v.q().dim(2), width = v.q().dim(3);
   const int64_t groups = v.k().dim(1), keys = v.k().dim(2);
-  if (v.type(1).elements() == 0)  // also where there are no keys: nothing is seen
+  if (v.type(1).elements() == 0)  // also where there are no keys
     return {b.splat({.elem = kind, .shape = v.type(0).shape().dims()}),
             b.splat({.elem = kind, .shape = v.type(1).shape().dims()})};
   const int64_t rows = heads / groups * queries;

@@ -73,7 +73,7 @@ std::vector<Value> convTranspose(Builder& b, Node& node) {
   const std::vector<int64_t>& dims = v.filter().shape().dims();
   const Window window = orFail(windowOf(v.attrs(), {dims.begin() + 2, dims.end()}));
   const std::vector<int64_t> extra = filled(v.outputPadding(), window.axes(), 0);
-  // What a tap may reach beyond the spread input, less what the pads cut from the result. The zeros behind the last
+  // What a tap may reach beyond the spread input, less what the pads cut from the result. The zeros after the last
   // element are part of the spread input already.
   std::vector<int64_t> pads;
   pads.reserve(2 * static_cast<size_t>(window.axes()));

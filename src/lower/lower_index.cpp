@@ -1,5 +1,5 @@
 // Gathers and scatters with index tuples become flat ones: the tuples turn into row numbers by arithmetic. An entry
-// outside of its axis turns into a row behind the last one, so that the core operator refuses it.
+// outside of its axis turns into a row past the last one, so that the core operator refuses it.
 #include "graph/op_views.h"
 #include "lower/rules.h"
 

@@ -33,7 +33,7 @@ std::pair<double, double> rangeOf(ElemKind kind) {
   return {-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
 }
 
-// In which kind x is divided: that of the scale, unless it is no arithmetic kind of its own. A quotient of integers is
+// In which kind x is divided: that of the scale, unless arithmetic is not done in it. A quotient of integers is
 // a real number.
 ElemKind quotientKind(ElemKind scale) {
   if (isInteger(scale)) return ElemKind::Float64;

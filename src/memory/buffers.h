@@ -12,7 +12,7 @@
 
 namespace aglow {
 
-// Takes the marks out of the program; commit() sets them anew. In between, instructions keep their numbers.
+// Takes the marks out of the program; commit() sets them again. In between, instructions keep their numbers.
 class Buffers {
 public:
   explicit Buffers(Program& program);

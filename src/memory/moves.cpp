@@ -78,7 +78,7 @@ private:
     return true;
   }
 
-  // The operands lie one behind the other if all axes in front have one index.
+  // The operands lie one after the other if all axes before have one index.
   bool concat(const Instr& instr) {
     const RegionId to = instr.operands[0].region;
     const auto axis = static_cast<int>(instr.attrs.integer("axis"));

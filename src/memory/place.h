@@ -8,7 +8,7 @@
 
 namespace aglow {
 
-// TooLarge when all buffers together are beyond what can be addressed. Whoever adds up bytes asks this first.
+// TooLarge when all buffers together are beyond what can be addressed. Code that adds up bytes asks this first.
 Status checkSizes(const Program& program);
 
 // Needs the marks of markLifetimes. Reports that the program changed.

@@ -143,10 +143,10 @@ std::vector<int64_t> inOrder(std::span<const Buffer> buffers, std::span<const in
     }
     const int64_t offset = best < 0 ? top : best;
     offsets[static_cast<size_t>(id)] = offset;
-    const auto behind = std::upper_bound(placed.begin(), placed.end(), offset, [&](int64_t at, int32_t other) {
+    const auto next = std::upper_bound(placed.begin(), placed.end(), offset, [&](int64_t at, int32_t other) {
       return at < offsets[static_cast<size_t>(other)];
     });
-    placed.insert(behind, id);
+    placed.insert(next, id);
   }
   return offsets;
 }
@@ -206,7 +206,7 @@ int64_t arenaOf(std::span<const Buffer> buffers, std::span<const int64_t> offset
 }
 
 // Where greed ends above the bound, another order often reaches it: the buffer on top moves forward in the order, or
-// two buffers change places, and what is no worse is kept.
+// two buffers change places, and the change is kept unless it is worse.
 Placement searched(std::span<const Buffer> buffers, Placement best, int64_t bound) {
   std::vector<int32_t> order = orderBy(buffers, [](const Buffer& b) { return std::pair(b.bytes, b.end - b.begin); });
   uint64_t state = 1;

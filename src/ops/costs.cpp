@@ -14,7 +14,7 @@ double product(const Shape& shape, int from, int to) {
                          [](double a, int64_t b) { return a * static_cast<double>(b); });
 }
 
-// The last block of channels may be filled up; nobody asks for what it holds.
+// The last block of channels may be filled up; what fills it is not counted.
 double shareOfChannels(const CostContext& use) {
   const Shape& out = use.out.shape();
   const double blocked = product(out, 1, 2) * product(out, out.rank() - 1, out.rank());

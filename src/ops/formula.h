@@ -1,5 +1,5 @@
-// The scalar formula of an elementwise operator, written once in its record and read by every backend: the interpreter
-// evaluates it, code generators print it, differentiation and int8 tables come from it.
+// The scalar formula of an elementwise operator, written once in its record: the interpreter evaluates it, and code
+// generators print it.
 #pragma once
 
 #include <array>

@@ -41,7 +41,7 @@ const ActivationInfo* findActivation(std::string_view name);
 // The functions of one direction where `activations` is empty: "Sigmoid,Tanh,Tanh".
 std::string_view defaultActivations(const OpDef& op);
 
-// Reads `activations` (those of the second direction behind those of the first), `alpha` and `beta` (one entry a
+// Reads `activations` (those of the first direction, then those of the second), `alpha` and `beta` (one entry a
 // function, or none for the defaults). BadNode unless there are as many as the operator's directions ask for.
 Result<std::vector<Activation>> activationsOf(const Attrs& attrs);
 

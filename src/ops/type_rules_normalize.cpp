@@ -9,7 +9,7 @@ namespace aglow::infer {
 
 namespace {
 
-// One value a channel (axis 1) in each of the operands behind x.
+// One value a channel (axis 1) in each of the operands after x.
 Status checkChannelOperands(const InferContext& c) {
   AGLOW_OK(checkRank(c, 0, 2));
   for (int i = 1; i < c.op.in.size(); ++i) AGLOW_OK(checkShape(c, i, Shape{c.type(0).dim(1)}));

@@ -42,7 +42,7 @@ Status checkBlocks(const InferContext& c, int64_t channels) {
                              c.type(1).text(), x.text()));
 }
 
-// x with blocks [batch, block, height, width] under a window, so many channels of the result in blocks of so many.
+// x with blocks [batch, block, height, width] under a window; the result has `outputs` channels in blocks of `lanes`.
 Types windowed(const InferContext& c, const Window& window, int64_t outputs, int64_t lanes) {
   const Type& x = c.type(0);
   AGLOW_TRY(const std::vector<int64_t> extents, wholeWindows(window, x.shape()));

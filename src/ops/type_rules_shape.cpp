@@ -26,7 +26,7 @@ int64_t elementsBefore(const Shape& shape, int axis) {
 
 Status checkPlain(std::string_view name, ElemKind kind) {
   if (!isQuantized(kind)) return {};
-  return badNode(fmt::format("expected '{}' to be no quantized kind, got {}", name, elemName(kind)));
+  return badNode(fmt::format("expected '{}' not to be a quantized kind, got {}", name, elemName(kind)));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Window {
   std::vector<int64_t> kernel, strides, dilations, before, after;
 
   int axes() const { return static_cast<int>(kernel.size()); }
-  // From the first to behind the last tap.
+  // From the first tap to the end of the last.
   int64_t reach(int axis) const {
     const auto a = static_cast<size_t>(axis);
     return (kernel[a] - 1) * dilations[a] + 1;

@@ -1,4 +1,4 @@
-// The transforms behind WinogradConv: tiles of `tile` x `tile` results y of a 3x3 window w over x, as
+// The transforms of WinogradConv: tiles of `tile` x `tile` results y of a 3x3 window w over x, as
 //   y = A' ((G w G') * (B' x B)) A     (' transposes, * multiplies element by element)
 // with interpolation at 0, 1, -1 and infinity and, for tiles of 4, also at 2 and -2.
 #pragma once
@@ -31,9 +31,9 @@ struct Transform<4> {
       {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
 };
 
-// out = m in m', for a matrix m of kRows x kCols; `in` and `out` are rows one behind the other.
+// out = m in m', for a matrix m of kRows x kCols; `in` and `out` are stored row by row.
 template <int kRows, int kCols>
-void sandwich(const double (&m)[kRows][kCols], const double* in, double* out) {
+void transform2d(const double (&m)[kRows][kCols], const double* in, double* out) {
   double half[kRows][kCols] = {};
   for (int r = 0; r < kRows; ++r)
     for (int k = 0; k < kCols; ++k)

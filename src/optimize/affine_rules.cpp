@@ -1,5 +1,5 @@
 // Affine folding: factors and addends that are constant over a channel move into the weights and the bias of the
-// convolution or product before (or behind) them. The new weights are expressions of constants, which folding computes.
+// convolution or product before (or after) them. The new weights are expressions of constants, which folding computes.
 #include <algorithm>
 
 #include "graph/op_views.h"
@@ -115,7 +115,7 @@ std::vector<Rule> convRules() {
        },
        .keeps = Keeps::Rounding},
       {.name = "conv-scale",
-       .doc = "A factor for each channel behind a convolution moves into its filter and bias. Relaxed: overflow before "
+       .doc = "A factor for each channel after a convolution moves into its filter and bias. Relaxed: overflow before "
               "the factor.",
        .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div}), {op(convolutions(), {any(0), constant(1)}).once().as(2), constant(3)}),
@@ -128,7 +128,7 @@ std::vector<Rule> convRules() {
        },
        .keeps = Keeps::Finite},
       {.name = "conv-bias",
-       .doc = "A sum with a constant for each channel behind a convolution is its bias.",
+       .doc = "A sum with a constant for each channel after a convolution is its bias.",
        .kinds = kReals,
        .pattern = op(Op::Add, {op(convolutions(), {any(0), any(1)}).once().as(2), constant(3)}),
        .condition =
@@ -145,7 +145,7 @@ std::vector<Rule> convRules() {
        },
        .keeps = Keeps::Rounding},
       {.name = "scale-conv",
-       .doc = "A factor for each channel before a convolution moves into its filter. Relaxed: overflow behind the "
+       .doc = "A factor for each channel before a convolution moves into its filter. Relaxed: overflow after the "
               "factor.",
        .kinds = kReals,
        .pattern = op(convolutions(), {op(opSet({Op::Mul, Op::Div}), {any(0), constant(3)}).once().as(4), constant(1)}),
@@ -183,7 +183,7 @@ Value sampleColumnwise(Rng& rng, Builder& b, int64_t count) {
 std::vector<Rule> productRules() {
   return {
       {.name = "matmul-scale",
-       .doc = "A factor for each column behind a matrix product moves into its weights. Relaxed: overflow before the "
+       .doc = "A factor for each column after a matrix product moves into its weights. Relaxed: overflow before the "
               "factor.",
        .kinds = kReals,
        .pattern = op(opSet({Op::Mul, Op::Div}), {op(Op::MatMul, {any(0), constant(1)}).once().as(2), constant(3)}),
@@ -222,9 +222,8 @@ std::vector<Rule> productRules() {
        },
        .keeps = Keeps::Finite},
       {.name = "scale-matmul",
-       .doc =
-           "A factor for each row of the weights, before a matrix product, moves into them. Relaxed: overflow behind "
-           "the factor.",
+       .doc = "A factor for each row of the weights, before a matrix product, moves into them. Relaxed: overflow after "
+              "the factor.",
        .kinds = kReals,
        .pattern = op(Op::MatMul, {op(opSet({Op::Mul, Op::Div}), {any(0), constant(3)}).once().as(2), constant(1)}),
        .condition = [](const Match& m) { return m[0].shape() == m[2].shape() && isColumnwise(m, m[3], m[2]); },

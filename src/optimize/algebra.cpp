@@ -9,7 +9,7 @@ namespace aglow {
 
 namespace {
 
-// Patterns of model files are no deeper; the bound keeps a search from walking long chains again and again.
+// Patterns of model files are not deeper; the bound keeps a search from walking long chains again and again.
 constexpr int kDepth = 7;
 constexpr size_t kFactors = 4;
 

@@ -47,7 +47,7 @@ struct RuleTheme {
 const std::vector<RuleTheme>& ruleThemes();
 std::vector<Rule> rulesOf(RuleTheme::Stage stage);
 
-// Tables one behind the other.
+// Tables one after the other.
 std::vector<Rule> joined(std::initializer_list<std::vector<Rule>> tables);
 
 }  // namespace aglow

@@ -24,7 +24,7 @@ bool keepsLastAxis(Value from, Value to) {
 
 // The shape in which an operand that broadcasts to `to` broadcasts to `from`, the same elements under another shape; or
 // nothing when there is none. Axes go together in the smallest groups that hold as many elements on both sides: where
-// a group is one axis on both sides, or the operand has all of it or nothing, its extents can be told.
+// a group is one axis on both sides, or the operand has all of it or nothing, its extents are known.
 std::optional<Ints> shapeBefore(const Shape& operand, const Shape& to, const Shape& from) {
   if (to.elements() == 0) return std::nullopt;
   const auto extent = [&](int axis) {
@@ -202,7 +202,7 @@ std::vector<Rule> reshapes() {
          return rng.flip() ? b.softmax(x, {.axis = -1}) : b.logSoftmax(x, {.axis = x.rank() - 1});
        }},
       {.name = "sink-reshape-matmul",
-       .doc = "Rows may be multiplied by a matrix before or behind a reshape that keeps them whole.",
+       .doc = "Rows may be multiplied by a matrix before or after a reshape that keeps them whole.",
        .pattern = op(Op::MatMul, {op(Op::Reshape, {any(0)}).as(1), any(2)}),
        .condition = [](const Match& m) { return m[2].rank() == 2 && m[0].rank() >= 2 && keepsLastAxis(m[0], m[1]); },
        .build = [](const Match& m, Builder& b) -> Values {

@@ -8,7 +8,7 @@ namespace aglow::reference {
 
 namespace {
 
-// y += x * rows, for `depth` rows one behind the other; four at a time, so that y is loaded and stored less often.
+// y += x * rows, for `depth` rows one after the other; four at a time, so that y is loaded and stored less often.
 template <class D>
 void addProducts(const D* __restrict x, const D* __restrict rows, int64_t depth, int64_t width, D* __restrict y) {
   int64_t k = 0;

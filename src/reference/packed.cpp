@@ -92,7 +92,7 @@ Status blockedConv(const KernelCall& call) {
   const int64_t group = call.attrs.integer("group");
   const int64_t perGroup = call.attrs.integer("outputs") / group;
   AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
-  // Lanes behind the last channel belong to the last group, which is the only one that may have such.
+  // Lanes after the last channel belong to the last group, which is the only one that may have such.
   const auto firstChannel = [&](int64_t o) { return std::min(o / perGroup, group - 1) * depth; };
   convolve(call, window, group * depth, depth, firstChannel, [&](int64_t o, double* weights) {
     const float* from = call.in[1].as<float>() + o / panel * taps * depth * panel + o % panel;
@@ -161,7 +161,7 @@ private:
             patch[r * kSide + c] = item[static_cast<size_t>(ch * in_.plane() + y * in_.width + x)];
           }
         double points[kSide * kSide];
-        winograd::sandwich(winograd::Transform<kTile>::kInput, patch, points);
+        winograd::transform2d(winograd::Transform<kTile>::kInput, patch, points);
         for (int64_t p = 0; p < kSide * kSide; ++p)
           inputs_[static_cast<size_t>((p * tiles() + tile) * channels_ + ch)] = points[p];
       }
@@ -187,7 +187,7 @@ private:
       double results[kTile * kTile];
       for (int64_t p = 0; p < kSide * kSide; ++p)
         points[p] = products_[static_cast<size_t>((p * tiles() + tile) * width_ + channel)];
-      winograd::sandwich(winograd::Transform<kTile>::kOutput, points, results);
+      winograd::transform2d(winograd::Transform<kTile>::kOutput, points, results);
       const int64_t top = tile / tilesAcross_ * kTile;
       const int64_t left = tile % tilesAcross_ * kTile;
       for (int64_t r = 0; r < std::min<int64_t>(kTile, out_.height - top); ++r)

@@ -134,7 +134,7 @@ void applyScalar(Scalar op, const D* x, const D* y, const D* z, D* out, int64_t 
       for (int64_t i = 0; i < count; ++i) out[i] = x[i] != D{0} ? y[i] : z[i];
       return;
   }
-  AGLOW_CHECK(false, "a term of a formula is no operation");
+  AGLOW_CHECK(false, "a term of a formula is not an operation");
 }
 
 template void applyScalar(Scalar, const double*, const double*, const double*, double*, int64_t, int);

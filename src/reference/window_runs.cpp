@@ -34,7 +34,7 @@ std::vector<Reach> meetingTaps(const Window& window, size_t axis, int64_t input,
   return reaches;
 }
 
-// The next index in row-major order; false behind the last.
+// The next index in row-major order; false after the last.
 bool advance(std::vector<size_t>& index, const std::vector<std::vector<Reach>>& reaches) {
   for (size_t a = index.size(); a-- > 0;) {
     if (++index[a] < reaches[a].size()) return true;

@@ -102,7 +102,7 @@ std::optional<double> splatValue(Value v) {
   const Tensor& t = constant->tensor();
   const Tensor first(Type(t.type().kind(), {}), t.data(), std::shared_ptr<const void>(t.data(), [](const void*) {}));
   const double value = first.doubles().front();
-  // Integers that a double cannot tell apart are no numbers to reason with.
+  // Integers that a double cannot tell apart are not safe to reason with.
   if (isInteger(v.kind()) && std::abs(value) >= 0x1p53) return std::nullopt;
   return value;
 }
@@ -138,7 +138,7 @@ public:
     const Goal* next = nullptr;
   };
 
-  // Reaches this goal and all behind it, or leaves the captures as they were.
+  // Reaches this goal and all after it, or leaves the captures as they were.
   bool solve(const Goal* goal) {
     if (goal == nullptr) return accept_(captures_);
     const Captures before = captures_;

@@ -33,8 +33,8 @@ public:
 
   const std::string& name() const { return name_; }
   Pipeline& add(Pass pass);
-  // Runs these to a fixed point. One that is not reached in so many rounds ends the group without a fault: every state
-  // on the way is right.
+  // Runs these to a fixed point. One that is not reached in `maxRounds` rounds ends the group without a fault: every
+  // state on the way is right.
   Pipeline& addGroup(std::vector<Pass> passes, int maxRounds = 20);
 
   // All passes, in order, each once.

@@ -13,13 +13,13 @@ namespace aglow {
 
 const Tensor& Match::tensor(int capture) const {
   const Constant* constant = asConstant((*captures_)[capture]);
-  AGLOW_CHECK(constant != nullptr, "a captured value is no constant");
+  AGLOW_CHECK(constant != nullptr, "a captured value is not a constant");
   return constant->tensor();
 }
 
 double Match::number(int capture) const {
   const std::optional<double> value = splatValue((*captures_)[capture]);
-  AGLOW_CHECK(value.has_value(), "a captured value is no number");
+  AGLOW_CHECK(value.has_value(), "a captured value is not a number");
   return *value;
 }
 

@@ -16,7 +16,7 @@ public:
   Diagnostics() = default;
   Diagnostics(Error error) { add(std::move(error)); }  // NOLINT(google-explicit-constructor)
 
-  // The same words a second time are no further fault. Of very many, the first are kept and the others counted.
+  // The same words a second time are not counted again. Of very many, the first are kept and the others counted.
   void add(Error error);
   bool empty() const { return errors_.empty(); }
   const std::vector<Error>& errors() const { return errors_; }

@@ -33,7 +33,7 @@ enum class Code : uint16_t {
 #undef AGLOW_ERROR
 };
 
-// One row of the table behind `aglow explain`.
+// One row of the table that `aglow explain` shows.
 struct CodeInfo {
   Code code;
   std::string_view id;  // "E201": stable, never reused

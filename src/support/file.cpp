@@ -32,7 +32,7 @@ const char* kindOf(mode_t mode) {
 
 Error changed() {
   return Error{Code::FileRead, "the file has changed since it was opened"}.withHint(
-      "write a new file and rename it: whoever has the old one open keeps it");
+      "write a new file and rename it: programs that have the old one open keep it");
 }
 
 // Whole lines, but for the last bytes of all.

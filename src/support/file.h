@@ -1,5 +1,5 @@
 // Files as the compiler reads them: regular ones only, without blocking, and into memory of its own. Nothing is mapped:
-// whoever changes a file while it is in use causes an error, and neither other bytes nor a signal.
+// a file that changes while it is in use causes an error, and neither other bytes nor a signal.
 #pragma once
 
 #include <sys/types.h>
@@ -44,7 +44,8 @@ Status readAt(const FileDescriptor& file, uint64_t offset, std::span<std::byte> 
 // A regular file, open for reading. Safe from several threads.
 class InputFile {
 public:
-  // FileRead for anything that is no regular file. The errors of `open` name the path, those of others have no place.
+  // FileRead for anything that is not a regular file. The errors of `open` name the path, those of others have no
+  // place.
   static Result<std::shared_ptr<const InputFile>> open(const std::string& path);
   static Result<std::shared_ptr<const InputFile>> of(FileDescriptor file);
 

@@ -33,7 +33,7 @@ std::string folderOf(const std::string& path) {
   return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
 }
 
-// A name that nobody has, on this or another machine that sees the folder.
+// A name that is not taken, on this or another machine that sees the folder.
 std::string temporaryName(const std::string& path) {
   uint64_t number = 0;
   if (::getentropy(&number, sizeof number) != 0)

@@ -78,7 +78,7 @@ std::optional<NamingFault> giveNames(std::span<const NewName> files) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  // Without a signal when it ends, which is no business of the program's.
+  // Without a signal when it ends, which does not concern the program.
   const pid_t child = ::clone(performApart, stack.get() + kStack, CLONE_VM | CLONE_VFORK, &task);
   if (child < 0)
     perform(task);

@@ -12,7 +12,7 @@ int machineThreads();
 // The most bytes of main memory that this process has held so far.
 int64_t peakResidentBytes();
 
-// What the processor can do at most, by a short measurement (about a tenth of a second) on so many threads.
+// What the processor can do at most, by a short measurement (about a tenth of a second) on `threads` threads.
 struct MachinePeak {
   double flops = 0;           // f32 operations per second, in multiply-adds on the widest vectors
   double bytesPerSecond = 0;  // read from main memory

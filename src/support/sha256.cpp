@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-// The first bits behind the point of the cube and square roots of the first primes, which is how the standard defines
+// The first bits after the point of the cube and square roots of the first primes, which is how the standard defines
 // its constants.
 constexpr uint32_t kRounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): a hash for which nobody can make two inputs with the same value.
+// SHA-256 (FIPS 180-4): a hash for which no two inputs with the same value are known.
 #pragma once
 
 #include <array>

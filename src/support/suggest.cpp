@@ -8,7 +8,7 @@ namespace aglow {
 
 namespace {
 
-// Longer words are no typing mistakes, and cost a table of their product.
+// Longer words are not typing mistakes, and cost a table of their product.
 constexpr size_t kLongest = 63;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

@@ -32,7 +32,7 @@ private:
   Goes goes_;
 };
 
-// A fresh folder for files that nobody else is to see.
+// A fresh folder for files that no other user can see.
 class TemporaryFolder {
 public:
   static Result<TemporaryFolder> create();

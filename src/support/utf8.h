@@ -14,7 +14,7 @@ inline size_t utf8Length(std::string_view text, size_t at) {
   if (length == 0 || byte(0) > 0xF4 || length > text.size() - at) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates, and what lies behind the last code point.
+  // Overlong forms, surrogates, and what lies beyond the last code point.
   if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;
   if (byte(0) == 0xED && byte(1) > 0x9F) return 0;
   if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;

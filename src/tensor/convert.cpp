@@ -256,14 +256,14 @@ template void narrow(ElemKind, const int64_t*, int64_t, std::byte*, int64_t, boo
 template void narrow(ElemKind, const uint64_t*, int64_t, std::byte*, int64_t, bool, ScaleRounding);
 
 double floatFromBits(ElemKind kind, uint64_t bits) {
-  AGLOW_CHECK(isFloat(kind), "bits of a kind that is no float");
+  AGLOW_CHECK(isFloat(kind), "bits of a kind that is not a float");
   double value = 0;
   widen(kind, reinterpret_cast<const std::byte*>(&bits), 0, 1, 1, &value);
   return value;
 }
 
 uint64_t floatToBits(ElemKind kind, double value, bool saturate, ScaleRounding rounding) {
-  AGLOW_CHECK(isFloat(kind), "bits of a kind that is no float");
+  AGLOW_CHECK(isFloat(kind), "bits of a kind that is not a float");
   uint64_t bits = 0;
   narrow(kind, &value, 1, reinterpret_cast<std::byte*>(&bits), 0, saturate, rounding);
   return bits;

@@ -110,7 +110,7 @@ private:
     expect('(');
     while (ok_ && !take(')')) {
       dims.push_back(integer());
-      // One element needs its comma: "(3)" is no tuple.
+      // One element needs its comma: "(3)" is not a tuple.
       const bool comma = take(',');
       if (!comma && dims.size() > 1) {
         expect(')');
@@ -163,7 +163,7 @@ Result<Layout> parseLayout(const SharedBytes& whole) {
   const std::span<const std::byte> file = whole.bytes;
   AGLOW_OK(whole.load(file.first(std::min(file.size(), kMaxHeader + kMaxPrefix))));
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + 2) return malformed("this is no .npy file");
+  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + 2) return malformed("this is not a .npy file");
   const int major = static_cast<int>(file[6]);
   const int minor = static_cast<int>(file[7]);
   if (major < 1 || major > 3 || minor != 0)
@@ -278,7 +278,7 @@ Result<std::string> stringOf(const Layout& layout, const std::byte* data) {
   for (uint32_t point : points) {
     if (layout.descr[0] == '>') point = __builtin_bswap32(point);
     if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
-      return malformed(fmt::format("a string holds 0x{:x}, which is no character", point));
+      return malformed(fmt::format("a string holds 0x{:x}, which is not a character", point));
     appendUtf8(text, point);
   }
   return text;

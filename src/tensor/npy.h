@@ -1,4 +1,4 @@
-// numpy's .npy files. Kinds that numpy lacks travel as raw bits (see ElemInfo::npy), so the reader is told the kind.
+// numpy's .npy files. Kinds that numpy lacks travel as raw bits (see ElemInfo::npy), so the reader gets the kind.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ Result<NpyHeader> readNpyHeader(const std::string& path);
 Result<Tensor> readNpy(const std::string& path, ElemKind expected);
 // A file of strings, numpy's 'S' (bytes) or 'U' (which becomes UTF-8); zeros at their ends are lost.
 Result<StringTensor> readNpyStrings(const std::string& path);
-// The kind that numpy's type ("<f4") stands for when nobody says otherwise; none for types that no kind has.
+// The kind that numpy's type ("<f4") stands for by default; none for types that no kind has.
 std::optional<ElemKind> elemKindByNpy(std::string_view descr);
 // Version 1.0, C order; among other files, or by itself.
 Status addNpy(FileSet& files, const std::string& path, const Tensor& tensor);

@@ -109,7 +109,7 @@ bool offsetFits(ElemKind kind, int32_t offset) {
 
 Status checkQuantization(ElemKind kind, const Shape& shape, const QuantParams& params) {
   const auto fault = [](std::string message) { return Error{Code::BadQuantization, std::move(message)}; };
-  if (!isQuantized(kind)) return fault(fmt::format("{} is no quantized kind", elemName(kind)));
+  if (!isQuantized(kind)) return fault(fmt::format("{} is not a quantized kind", elemName(kind)));
   if (params.axis < -1 || params.axis >= shape.rank())
     return fault(fmt::format("quantization axis {} lies outside of shape {}", params.axis, shape.text()));
   const auto expected = params.axis < 0 ? size_t{1} : static_cast<size_t>(shape[params.axis]);

@@ -71,7 +71,7 @@ bool rounds(const Node& node) {
   return std::any_of(formula.begin(), formula.end(), [](const Term& t) { return !isExact(t.op); });
 }
 
-// Every element by up to so many units in the last place.
+// Every element by up to `units` in the last place.
 Tensor moved(Random& random, const Tensor& t, double units) {
   if (t.empty() || !isFloat(t.type().kind())) return t;
   std::vector<double> values = t.doubles();

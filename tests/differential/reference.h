@@ -2,7 +2,7 @@
 //
 // Backends round differently: they sum in another order, compute formulas in the kind itself instead of in f64, fuse
 // and fold. Each such difference is worth some units in the last place at one node; what it is worth in an output
-// depends on all that follows: nothing behind a comparison, everything behind the difference of near equals. So the
+// depends on all that follows: nothing after a comparison, everything after the difference of near equals. So the
 // bound is measured, not guessed (Monte Carlo arithmetic): the graph is evaluated several times with every operand and
 // result of rounding operators moved by random units in the last place. Where the outputs do not move, they have to
 // agree almost to the bit; where they jump, nothing can be said; and what no rounding operator touched has to agree

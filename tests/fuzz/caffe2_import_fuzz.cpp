@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   onnx::ImportOptions import;
   options.backend = kReferenceBackend;
   options.verifyEach = true;
-  // Nets do not tell shapes: small images fit most operators' first operands.
+  // Nets have no shapes: small images fit most operators' first operands.
   for (const onnx::ValueInfo& info : model->graph.inputs) import.shapes[info.name] = {1, 2, 4, 4};
   const auto compiled = compileModel(*model, options, import);
   if (compiled.ok()) return 0;

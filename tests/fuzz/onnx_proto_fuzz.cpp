@@ -19,7 +19,7 @@ void convert(const T& proto, const Model& model) {
     sink = tensor.error().text().size();
     return;
   }
-  // Every byte must be there, whoever owns it.
+  // Every byte must be there, wherever it is owned.
   for (int64_t i = 0; i < tensor->bytes(); ++i) sink = static_cast<size_t>(tensor->data()[i]);
 }
 

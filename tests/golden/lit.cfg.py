@@ -1,7 +1,7 @@
 """Golden tests: each file runs the commands of its RUN lines; FileCheck compares their output with its CHECK lines.
 
 Substitutions: %aglow the program (AGLOW_BIN, by default build/aglow), %FileCheck, %models the examples folder,
-%exits CODE COMMAND checks an exit code. Files in folders named Inputs are no tests.
+%exits CODE COMMAND checks an exit code. Files in folders named Inputs are not tests.
 """
 import os
 import sys
@@ -11,7 +11,7 @@ import lit.formats
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 program = os.path.abspath(os.environ.get("AGLOW_BIN", os.path.join(root, "build", "aglow")))
 if not os.access(program, os.X_OK):
-    lit_config.fatal(f"{program} is no program: run ./dev build, or set AGLOW_BIN")
+    lit_config.fatal(f"{program} is not a program: run ./dev build, or set AGLOW_BIN")
 
 config.name = "aglow"
 config.test_format = lit.formats.ShTest(False)

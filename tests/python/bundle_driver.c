@@ -32,7 +32,7 @@ void* __wrap_realloc(void* old, size_t bytes) {
   return __real_realloc(old, bytes);
 }
 
-/* Behind the memory lie bytes that must stay as they are. */
+/* The bytes after the memory must stay as they are. */
 enum { kGuard = 256, kMark = 0xA5 };
 
 static uint8_t* guarded(int64_t bytes) {

@@ -224,13 +224,13 @@ def bytes_table(rows, width):
 
 
 def fused8(rows, width):
-    behind = f32(rows, 2, low=0.1).view(np.uint8)
-    return np.concatenate([bytes_table(rows, width), behind], 1)
+    tail = f32(rows, 2, low=0.1).view(np.uint8)
+    return np.concatenate([bytes_table(rows, width), tail], 1)
 
 
 def decode8(table):
-    behind = np.ascontiguousarray(table[:, -8:]).view(np.float32)
-    return table[:, :-8] * behind[:, :1] + behind[:, 1:]
+    tail = np.ascontiguousarray(table[:, -8:]).view(np.float32)
+    return table[:, :-8] * tail[:, :1] + tail[:, 1:]
 
 
 def fused_narrow(rows, width):
@@ -238,9 +238,9 @@ def fused_narrow(rows, width):
 
 
 def decode_narrow(table, bits):
-    behind = np.ascontiguousarray(table[:, -4:]).view(np.float16).astype(np.float32)
+    tail = np.ascontiguousarray(table[:, -4:]).view(np.float16).astype(np.float32)
     parts = [table[:, :-4] >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
-    return np.stack(parts, 2).reshape(len(table), -1) * behind[:, :1] + behind[:, 1:]
+    return np.stack(parts, 2).reshape(len(table), -1) * tail[:, :1] + tail[:, 1:]
 
 
 add("SparseLengthsSum8BitsRowwise", [bytes_table(5, 3), INDICES, LENGTHS, f32(5, 2)],

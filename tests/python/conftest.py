@@ -6,7 +6,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What tests see is generated anew, unless they name a cache.
+# Tests generate their code themselves, unless they name a cache.
 os.environ["AGLOW_CACHE_DIR"] = "off"
 PROGRAM = pathlib.Path(os.environ.get("AGLOW_BIN", ROOT / "build" / "aglow")).resolve()
 # The Python module lies beside the program.

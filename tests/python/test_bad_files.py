@@ -1,4 +1,4 @@
-"""Files that are no ONNX models, or hostile ones: refused with code 2 (3, 4 where stated), without crash or hang."""
+"""Files that are not ONNX models, or hostile ones: refused with code 2 (3, 4 where stated), without crash or hang."""
 import json
 import os
 import pathlib

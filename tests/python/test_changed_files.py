@@ -199,4 +199,4 @@ def test_a_loader_refuses_what_is_no_file(program, loader, tmp_path, which, kind
     done = subprocess.run([loader, *files], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 1 and done.stdout.strip(), done
     if kind in ("pipe", "folder", "missing"):
-        assert "no regular file" in done.stdout
+        assert "not a regular file" in done.stdout

@@ -1,5 +1,5 @@
 """Signals at any moment: what a command writes is there wholly or not at all, beside nothing that does not belong
-there. AGLOW_SIGNALS=200 sends so many instead of a few."""
+there. AGLOW_SIGNALS=200 sends 200 instead of a few."""
 import os
 import random
 import signal

@@ -101,7 +101,7 @@ def test_cast_map(run, attributes, value, given, expected):
 
 
 def test_maps_inside_of_branches(run):
-    """A branch that makes maps, and a vectorizer behind a computed product."""
+    """A branch that makes maps, and a vectorizer after a computed product."""
     branches = [helper.make_graph([ml_node("ZipMap", ["x"], [name], classlabels_strings=labels)], name, [],
                                   [onnx.ValueInfoProto(name=name)]) for name, labels in (("up", ["a", "b"]), ("down", ["c", "d"]))]
     proto = zip_map(["a", "b"])
@@ -220,7 +220,7 @@ def test_what_does_not_fit(aglow, tmp_path):
     (tmp_path / "x.json").write_text('{"one": 1}')
     outcome = aglow("run", tmp_path / "m.onnx", "--input", f"x={tmp_path}/x.json")
     assert outcome.code == 8 and "expected keys that are integers, got 'one'" in outcome.err
-    # Columns and labels that differ in number; a key that is no column.
+    # Columns and labels that differ in number; a key that is not a column.
     onnx.save(zip_map(["a", "b"]), tmp_path / "z.onnx")
     np.save(tmp_path / "x.npy", np.zeros((1, 3), np.float32))
     outcome = aglow("run", tmp_path / "z.onnx", "--input", f"x={tmp_path}/x.npy")

@@ -10,7 +10,7 @@ random = np.random.default_rng(17)
 
 
 def filled(array, axis, block):
-    """With zeros behind its channels, up to whole blocks."""
+    """With zeros after its channels, up to whole blocks."""
     pads = [(0, 0)] * array.ndim
     pads[axis] = (0, -array.shape[axis] % block)
     return np.pad(array, pads)

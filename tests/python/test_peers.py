@@ -14,7 +14,7 @@ import peers  # noqa: E402
 
 
 class Fake:
-    """An engine that takes so many ms, one more each turn, and gives a value."""
+    """An engine that takes some ms, one more each turn, and gives a value."""
     version, load_s, peak_rss_mb = "1.0", 0.5, 100.0
 
     def __init__(self, ms, value):

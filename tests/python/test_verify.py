@@ -252,7 +252,7 @@ def test_bisect_names_the_first_node(aglow, tmp_path, faulty_runtime):
 @pytest.mark.parametrize("scope", ["graph", "function", "branch"])
 def test_bisect_goes_into_scopes(aglow, tmp_path, scope):
     """Backends part where rounding differs: without a tolerance the first node that rounds is named, with its place."""
-    x = RNG.uniform(-8, 8, (4096,)).astype(np.float32)  # so many that some of them are rounded differently
+    x = RNG.uniform(-8, 8, (4096,)).astype(np.float32)  # enough for some of them to be rounded differently
     body = [node("Relu", ["a"], ["r"], "exact"), node("Exp", ["r"], ["e"], "rounds"), node("Sin", ["e"], ["s"], "later")]
     if scope == "function":
         function = helper.make_function("local", "F", ["a"], ["s"], body, [helper.make_opsetid("", 17)])

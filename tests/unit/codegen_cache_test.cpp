@@ -77,7 +77,7 @@ TEST_F(CodeCacheTest, RemovesWhatKilledWritersLeft) {
   EXPECT_EQ(files(), 3u);
 }
 
-// Whoever could have written the file may have put any code into it.
+// A user who could have written the file may have put any code into it.
 TEST_F(CodeCacheTest, TrustsOnlyWhatNobodyElseCanWrite) {
   const CodeCache cache((folder_ / "cache").string());
   const mode_t before = ::umask(0);

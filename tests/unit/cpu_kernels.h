@@ -41,7 +41,7 @@ using TestKernel = int32_t(const void*, void* const*, int64_t, int64_t, Epilogue
 using AnyKernel = void (*)();
 using KernelLookup = std::function<AnyKernel(const std::string&)>;
 
-// What the epilogue finds behind the operands and the scratch memory, as the last address.
+// What the epilogue finds after the operands and the scratch memory, as the last address.
 struct StoreTarget {
   float* to;
   int64_t dims[4];

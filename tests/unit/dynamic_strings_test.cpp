@@ -135,7 +135,7 @@ TEST(Regex, FindsTheFirstOrTheLongest) {
   EXPECT_EQ(lengthAt(*longest, 0), std::pair(size_t{1}, size_t{2}));
   EXPECT_EQ(lengthAt(*longest, 2), std::pair(size_t{3}, size_t{2}));
   EXPECT_EQ(lengthAt(*longest, 4), std::pair(size_t{9}, size_t{0}));
-  EXPECT_EQ(lengthAt(*longest, 6), std::pair(size_t{9}, size_t{0}));  // behind the text
+  EXPECT_EQ(lengthAt(*longest, 6), std::pair(size_t{9}, size_t{0}));  // at the end of the text
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST(Fuse, FusesRows) {
                      return policy;
                    }()),
               ElementsAre("[Reduce Sub Exp Reduce]", "Div", "copy"));
-  // Columns are no rows.
+  // Columns are not rows.
   EXPECT_THAT(fuse("Neg @out %a, @in %x %k = alloc f32[1,3] Reduce @out %k, @in %a {axes = [0]} "
                    "Sub @out %b, @in %x, @in %k copy @out %y, @in %b dealloc %k"),
               ElementsAre("Neg", "Reduce", "Sub", "copy"));

@@ -87,7 +87,7 @@ TEST(GraphSyntax, WrongTypesAreExplained) {
       {"qi8[2]<0.5:300>", "1:1: offset 300 does not fit into qi8"},
       {"qi8[2]<0.5:3000000000>", "1:12: offset 3000000000 does not fit into 32 bits"},
       {"qi8[2]<axis 7: 0.5:3>", "1:1: quantization axis 7 lies outside of shape [2]"},
-      {"f32[2]<0.5:3>", "1:1: f32 is no quantized kind"},
+      {"f32[2]<0.5:3>", "1:1: f32 is not a quantized kind"},
   };
   for (const auto& [text, message] : table) {
     Lexer lexer(text);
@@ -247,8 +247,8 @@ TEST(GraphSyntax, AShortTextCannotAskForMuchMemory) {
 TEST(GraphSyntax, BadTokensAreNamed) {
   const std::pair<const char*, const char*> table[] = {
       {"\x01", "1:1: no word starts with the byte 0x01"},
-      {"%", "1:1: expected a name behind '%'"},
-      {"@ x", "1:1: expected a name behind '@'"},
+      {"%", "1:1: expected a name after '%'"},
+      {"@ x", "1:1: expected a name after '@'"},
       {"@\"abc", "1:1: a string has no closing quote in its line"},
       {"\"a\\q\"", "1:1: unknown escape in a string; expected \\n, \\t, \\\", \\\\ or \\xNN"},
       {"\"\\x4", "1:1: unknown escape in a string; expected \\n, \\t, \\\", \\\\ or \\xNN"},

@@ -65,11 +65,11 @@ TEST_F(GraphVerifier, OperandsOfAnotherModule) {
   Module other;
   const Value foreign = other.addPlaceholder("x", kVector)->result();
   y.node->setInput(0, foreign);
-  EXPECT_EQ(fault(), "function 'main': node 'y' (Relu): operand 0 is no node of the module");
+  EXPECT_EQ(fault(), "function 'main': node 'y' (Relu): operand 0 is not a node of the module");
   y.node->setInput(0, x);
   const Value p = other.addPlaceholder("p", Type(ElemKind::Bool, {}))->result();
   y.node->setPredicate(p);
-  EXPECT_EQ(fault(), "function 'main': node 'y' (Relu): the predicate is no node of the module");
+  EXPECT_EQ(fault(), "function 'main': node 'y' (Relu): the predicate is not a node of the module");
   y.node->setPredicate({});
 }
 

@@ -83,7 +83,7 @@ TEST_P(ExternalData, RefusesPathsOutOfTheFolder) {
   EXPECT_THAT(refused(""), HasSubstr("no location"));
   EXPECT_THAT(refused("./"), HasSubstr("names no file"));
   EXPECT_THAT(refused("missing"), HasSubstr("'missing'"));
-  EXPECT_THAT(refused("weights/x"), HasSubstr("no folder"));
+  EXPECT_THAT(refused("weights/x"), HasSubstr("not a folder"));
   EXPECT_THAT(refused(std::string(100'000, 'a')), HasSubstr("..."));
 }
 
@@ -102,8 +102,8 @@ TEST_P(ExternalData, RefusesLinks) {
 
 TEST_P(ExternalData, RefusesWhatIsNoRegularFileWithoutBlocking) {
   ASSERT_EQ(::mkfifo((folder() / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(refused("pipe"), HasSubstr("no regular file"));
-  EXPECT_THAT(refused("sub"), HasSubstr("no regular file"));
+  EXPECT_THAT(refused("pipe"), HasSubstr("not a regular file"));
+  EXPECT_THAT(refused("sub"), HasSubstr("not a regular file"));
 }
 
 TEST_P(ExternalData, RefusesRangesOutsideOfTheFile) {
@@ -120,8 +120,8 @@ TEST_P(ExternalData, RefusesRangesOutsideOfTheFile) {
 
 TEST_P(ExternalData, RefusesNumbersThatAreNone) {
   for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x1", "1e3", "1.0", "9223372036854775808"}) {
-    EXPECT_THAT(refused({{"location", "weights"}, {"offset", text}}), HasSubstr("no count of bytes")) << text;
-    EXPECT_THAT(refused({{"location", "weights"}, {"length", text}}), HasSubstr("no count of bytes")) << text;
+    EXPECT_THAT(refused({{"location", "weights"}, {"offset", text}}), HasSubstr("is not a number of bytes")) << text;
+    EXPECT_THAT(refused({{"location", "weights"}, {"length", text}}), HasSubstr("is not a number of bytes")) << text;
   }
 }
 

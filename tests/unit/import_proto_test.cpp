@@ -216,7 +216,7 @@ TEST(OnnxProto, SurvivesEveryFlippedBit) {
   }
 }
 
-// A field's tag and a length with nothing behind it.
+// A field's tag and a length with nothing after it.
 std::string claim(uint32_t field, uint64_t length) {
   std::string out;
   protozero::write_varint(std::back_inserter(out), (field << 3) | 2);
@@ -246,7 +246,7 @@ TEST(OnnxProto, RefusesWrongWireTypes) {
   EXPECT_THAT(refused(w::Model().graph(w::Graph()).field(1, "x").bytes()), HasSubstr("expected a varint"));
   const auto tensor = [](const w::Tensor& t) { return withGraph(w::Graph().initializer(t)); };
   EXPECT_THAT(refused(tensor(w::Tensor("t", 1, {}).field(4, 1))), HasSubstr("expected 4 bytes, got a varint"));
-  EXPECT_THAT(refused(tensor(w::Tensor("t", 1, {}).field(4, "123"))), HasSubstr("no whole number of elements"));
+  EXPECT_THAT(refused(tensor(w::Tensor("t", 1, {}).field(4, "123"))), HasSubstr("not a whole number of elements"));
   EXPECT_THAT(refused(tensor(w::Tensor("t", 1, {}).field(1, "\x80"))), HasSubstr("a number is malformed"));
 }
 

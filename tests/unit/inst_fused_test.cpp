@@ -155,7 +155,7 @@ bool overwrites(std::string_view body, size_t input = 0) {
 TEST(Fused, KnowsWhatItMayOverwrite) {
   EXPECT_TRUE(
       overwrites("fused @out %y, @in %a { %b = local f32[2,3] Exp @out %b, @in %a Add @out %y, @in %b, @in %a }"));
-  // Read behind the write.
+  // Read after the write.
   EXPECT_FALSE(
       overwrites("%z = alloc f32[2,3] fused @out %y, @out %z, @in %a { Exp @out %y, @in %a "
                  "Add @out %z, @in %y, @in %a } dealloc %z"));

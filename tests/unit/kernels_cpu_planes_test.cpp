@@ -2,7 +2,7 @@
 #ifdef __clang__  // the language of kernels
 
 #include "unit/cpu_kernels.h"
-// Behind what keeps the compiler quiet about vectors.
+// After what keeps the compiler quiet about vectors.
 #include <limits>
 
 #include "backends/cpu/kernels/conv/plane.kernel.cpp"

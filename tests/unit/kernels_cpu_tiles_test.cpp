@@ -2,7 +2,7 @@
 #ifdef __clang__  // the language of kernels
 
 #include "unit/cpu_kernels.h"
-// Behind what keeps the compiler quiet about vectors.
+// After what keeps the compiler quiet about vectors.
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/kernels/gemm/tile.kernel.cpp"

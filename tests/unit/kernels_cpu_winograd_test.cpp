@@ -3,7 +3,7 @@
 #ifdef __clang__  // the language of kernels
 
 #include "unit/cpu_kernels.h"
-// Behind what keeps the compiler quiet about vectors.
+// After what keeps the compiler quiet about vectors.
 #include "backends/cpu/kernels/conv/winograd.kernel.cpp"
 #include "backends/cpu/kernels/conv/winograd_filter.h"
 

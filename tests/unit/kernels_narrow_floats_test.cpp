@@ -70,7 +70,7 @@ void checkKind(ElemKind kind, Widen widen, Narrow narrow) {
         const Lanes<Stored, kLanes> got = narrow(values, saturate, static_cast<int>(rounding));
         for (int lane = 0; lane < kLanes; ++lane) {
           ASSERT_EQ(got[lane], floatToBits(kind, values[lane], saturate, rounding)) << "value " << values[lane];
-          // A double that is no f32 must not be rounded to one on its way.
+          // A double that is not an f32 must not be rounded to one on its way.
           const double finer = std::nextafter(static_cast<double>(values[lane]), 0.0);
           const auto once = narrow(F64<1>(finer), saturate, static_cast<int>(rounding));
           ASSERT_EQ(once[0], floatToBits(kind, finer, saturate, rounding)) << "value " << finer;

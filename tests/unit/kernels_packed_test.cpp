@@ -18,7 +18,7 @@ Tensor integers(Random& random, Shape shape) {
   return Tensor::of(Type(ElemKind::Float32, std::move(shape)), values);
 }
 
-// A tensor whose element at a multi-index is told by a function.
+// A tensor whose element at a multi-index is given by a function.
 template <class At>
 Tensor filled(const Shape& shape, const At& at) {
   std::vector<double> values;
@@ -45,7 +45,7 @@ private:
   Ints strides_;
 };
 
-// [n, c, h, w] in blocks, with a value behind the last channel that would show in any sum.
+// [n, c, h, w] in blocks, with a value after the last channel that would show in any sum.
 Tensor blocked(const Tensor& x, int64_t lanes) {
   const Shape& s = x.type().shape();
   const Reader from(x);
@@ -62,7 +62,7 @@ Tensor unblocked(const Tensor& x, int64_t channels) {
                 [&](const Ints& i) { return from({i[0], i[1] / s[4], i[2], i[3], i[1] % s[4]}); });
 }
 
-// Lanes behind the last channel have zero filters.
+// Lanes after the last channel have zero filters.
 void expectZeroPadding(const Tensor& y, int64_t channels) {
   const Shape& s = y.type().shape();
   const Reader at(y);
@@ -91,7 +91,7 @@ Tensor winogradFilter(const Tensor& filter, int64_t lanes) {
     const int64_t out = i[1] * panel + i[3];
     double taps[9], points[kPoints];
     for (int64_t t = 0; t < 9; ++t) taps[t] = out < s[0] ? from({out, i[2], t / 3, t % 3}) : 0;
-    winograd::sandwich(winograd::Transform<kTile>::kFilter, taps, points);
+    winograd::transform2d(winograd::Transform<kTile>::kFilter, taps, points);
     return points[i[0]];
   });
 }

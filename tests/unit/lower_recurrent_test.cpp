@@ -86,7 +86,7 @@ TEST(LowerLstm, FollowsItsDefinition) {
   }
 }
 
-// An LSTM over so many steps, lowered.
+// An LSTM over `steps` steps, lowered.
 size_t loweredSize(int64_t steps, bool lengths, Module& module) {
   Function& f = *module.addFunction("f");
   Builder b(f);

@@ -23,7 +23,7 @@ std::string after(Pass& pass, std::string_view body) {
   EXPECT_TRUE(program.ok()) << program.error().text();
   const Status valid = verify(*program);
   EXPECT_TRUE(valid.ok()) << valid.error().text();
-  // A pass that changes anything makes lifetimes tight; that alone is no change.
+  // A pass that changes anything makes lifetimes tight; that alone does not count as a change.
   if (&pass != &tightenLifetimes) markLifetimes(*program);
   const Program before = *program;
   const auto changed = pass(*program);

@@ -53,7 +53,7 @@ private:
 
   const InterpreterExecutable& executable_;
   bool exact_;
-  std::vector<std::unique_ptr<Entry>> entries_;  // by instruction, null where it is no nest
+  std::vector<std::unique_ptr<Entry>> entries_;  // by instruction, null where it is not a nest
   void* library_ = nullptr;
   std::vector<Bytes> operands_;  // of the instruction that runs, as they were before
   Counts counts_;

@@ -50,7 +50,7 @@ TEST(Records, TakeOperandsThatExist) {
       const OperandDef& operand = op->in[i];
       EXPECT_NE(operand.kinds, KindSet{0}) << op->name << "." << operand.name;
       EXPECT_EQ(operand.kinds & ~kinds::any, KindSet{0}) << op->name << "." << operand.name;
-      // What is repeated stands last, and what may be absent stands behind what may not.
+      // What is repeated stands last, and what may be absent stands after what may not.
       if (operand.arity == Arity::Variadic) {
         EXPECT_EQ(i, op->in.size() - 1) << op->name;
       }

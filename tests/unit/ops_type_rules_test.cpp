@@ -188,8 +188,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Shape, Refused,
     testing::Values(
-        Use{"Cast", {f32({2})}, {{"to", QInt8}}, "no quantized kind, got qi8"},
-        Use{"Splat", {}, {{"elem", QInt8}}, "no quantized kind"},
+        Use{"Cast", {f32({2})}, {{"to", QInt8}}, "not to be a quantized kind, got qi8"},
+        Use{"Splat", {}, {{"elem", QInt8}}, "not to be a quantized kind"},
         Use{"Splat", {}, {{"shape", Ints{kHuge}}}, "more elements"},
         Use{"Reshape", {f32({2, 3})}, {{"shape", Ints{4}}}, "with 6 elements as in f32[2,3], got [4] with 4"},
         Use{"Reshape", {f32({2})}, {{"shape", Ints{-2}}}, "negative extent"},
@@ -454,7 +454,7 @@ INSTANTIATE_TEST_SUITE_P(
         Use{"Quantize",
             {f32({2})},
             {{"scales", Reals{1}}, {"offsets", Ints{0}}, {"to", Int8}},
-            "no quantized kind",
+            "is not a quantized kind",
             kQuant},
         Use{"Dequantize", {q8({2})}, {{"to", Int8}}, "'to' to be a float kind, got i8"},
         Use{"Dequantize", {Type(QInt8, {2})}, {}, "expected scales in the type of 'x'", kQuant},

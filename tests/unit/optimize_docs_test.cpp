@@ -2,7 +2,7 @@
 //
 //   AGLOW_UPDATE_DOCS=1 build/tests/unit_tests --gtest_filter='OptimizeDocs.*'
 //
-// writes it anew.
+// writes it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(OptimizeDocs, HoldEveryRule) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_EQ(text.str(), documentation()) << "run with AGLOW_UPDATE_DOCS=1 to write it anew";
+  EXPECT_EQ(text.str(), documentation()) << "run with AGLOW_UPDATE_DOCS=1 to write it";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Tensor randomTensor(Random& random, const Type& type, double low, double high) {
 
 namespace {
 
-// Operators whose operands share so many extents that chance does not find them: one letter an extent, maybe with a
+// Operators whose operands share more extents than chance finds: one letter an extent, maybe with a
 // factor before it.
 struct Layout {
   std::string_view op;
@@ -144,7 +144,7 @@ public:
     return anyKind((KindSet{1} << kElemKinds) - 1);
   }
 
-  // A list with so many entries.
+  // A list of this many entries.
   AttrValue listOf(const AttrDef& def, int64_t entries) {
     if (def.kind == AttrKind::Floats) return reals(entries);
     if (def.kind == AttrKind::Word) return words(entries);
@@ -321,7 +321,7 @@ bool small(const std::vector<Type>& types, int64_t most) {
   return std::all_of(types.begin(), types.end(), [&](const Type& t) { return t.elements() <= most; });
 }
 
-// The number that stands at a position of a message, which moves behind it.
+// The number that stands at a position of a message, which moves past it.
 std::optional<int64_t> numberAt(std::string_view& text) {
   int64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -40,7 +40,7 @@ private:
 Tensor randomTensor(Random& random, const Type& type, double low = -4, double high = 4);
 
 struct RandomOptions {
-  KindSet kinds = kinds::any;  // of operands that are made afresh
+  KindSet kinds = kinds::any;  // of operands that are made for a node
   int64_t maxElements = 2048;  // of every operand and result
   double constants = 0.3;      // how often a fresh operand is a constant
   double predicates = 0.1;     // how often a node has a predicate
@@ -67,7 +67,7 @@ public:
   Random& random() { return random_; }
   // At the end of the function; operands are earlier values of it, or fresh storage.
   Node* addNode(Function& function, const OpDef& op);
-  // So many nodes, and a Save for every result that no node uses.
+  // `nodes` nodes, and a Save for every result that no node uses.
   Function* addFunction(std::string name, int nodes);
 
 private:

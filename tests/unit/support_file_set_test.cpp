@@ -194,7 +194,7 @@ TEST_F(FileSetTest, AKilledWriterLeavesNothing) {
   EXPECT_EQ(names(), Names());
 }
 
-// Whoever gives the names goes on without it.
+// The process that gives the names goes on without it.
 TEST_F(FileSetTest, AWriterThatIsKilledAmongTheNamesLeavesAllOrNothing) {
   const int nameless = ::open(folder_.c_str(), O_WRONLY | O_TMPFILE, 0600);
   if (nameless < 0) GTEST_SKIP() << "the file system has no files without names";

@@ -3,7 +3,7 @@
 
     ./dev zoo [--filter GLOB] [--exporter trace|dynamo] [--group NAME]
 
-An export is kept in build/zoo/NAME/EXPORTER; --fresh makes it anew. Free sizes (batch, length of a text, of its past)
+An export is kept in build/zoo/NAME/EXPORTER; --fresh makes it again. Free sizes (batch, length of a text, of its past)
 differ between exporting and running. A model passes when every output has torch's shape and kind and differs by less
 than 1e-3 of the output's range (1e-5 where it is only resampled). --markdown writes the table of results.
 """
@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--group", default="*", metavar="GLOB", help="kinds of models")
     parser.add_argument("--exporter", choices=exporting.EXPORTERS, action="append")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "zoo")
-    parser.add_argument("--fresh", action="store_true", help="exports anew")
+    parser.add_argument("--fresh", action="store_true", help="exports again")
     parser.add_argument("--export-only", action="store_true")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")

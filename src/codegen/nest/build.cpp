@@ -49,7 +49,7 @@ public:
   Nest loops() {
     const std::vector<const Instr*> steps = bodySteps(instr_);
     Result<BodyForm> form = formOf(program_, steps);
-    AGLOW_CHECK(form.ok() && !form->anchored, "the instruction is no nest");
+    AGLOW_CHECK(form.ok() && !form->anchored, "the instruction is not a nest");
     form_ = *std::move(form);
     const std::vector<int> stages = stagesOf(program_, steps);
     int last = 0;

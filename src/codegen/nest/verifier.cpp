@@ -177,7 +177,7 @@ private:
     for (int i = 0; i < 3; ++i)
       if (i < info.operands ? !known(operands[i]) : operands[i] >= 0)
         return fault("%{}: operand {} of {} is not known", id, i, info.name);
-    if (info.operands == 0) return fault("%{}: {} is no operation", id, info.name);
+    if (info.operands == 0) return fault("%{}: {} is not an operation", id, info.name);
     const auto kindOf = [&](int i) { return nest_.value(operands[i]).kind; };
     const bool select = e.scalar == Scalar::Select;
     const bool truth = e.scalar == Scalar::Eq || e.scalar == Scalar::Lt || e.scalar == Scalar::IsNan;

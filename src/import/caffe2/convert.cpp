@@ -29,7 +29,7 @@ public:
       }
   }
 
-  // Blobs that nobody writes before they are read keep their name: it is the one that users know.
+  // Blobs that are read before they are written keep their name: it is the one that users know.
   void read(Node& op) {
     for (std::string& blob : op.inputs) {
       if (blob.empty()) continue;
@@ -111,14 +111,14 @@ onnx::ValueInfo openValue(const std::string& name, ElemKind kind) {
   return info;
 }
 
-// Shapes that arguments of the net tell of its inputs: tensors named after them.
-std::map<std::string, const onnx::TensorProto*> toldShapes(const Net& net) {
-  std::map<std::string, const onnx::TensorProto*> told;
+// Shapes of the net's inputs that its arguments have: tensors named after them.
+std::map<std::string, const onnx::TensorProto*> shapesInArguments(const Net& net) {
+  std::map<std::string, const onnx::TensorProto*> shapes;
   for (const Attribute& arg : net.args) {
-    for (const onnx::TensorProto& t : arg.tensors) told[t.name] = &t;
-    if (arg.t != nullptr) told[arg.t->name] = arg.t.get();
+    for (const onnx::TensorProto& t : arg.tensors) shapes[t.name] = &t;
+    if (arg.t != nullptr) shapes[arg.t->name] = arg.t.get();
   }
-  return told;
+  return shapes;
 }
 
 void tell(onnx::ValueInfo& info, const onnx::TensorProto& t) {
@@ -190,16 +190,16 @@ private:
     OperandKinds kinds;
     for (const std::vector<Node>* ops : operators())
       for (const Node& op : *ops) kinds.add(op);
-    const auto told = toldShapes(predict_);
+    const auto shapes = shapesInArguments(predict_);
     std::set<std::string> added;
     const auto add = [&](const std::string& blob, bool used) {
       if (!added.insert(blob).second) return;
       onnx::ValueInfo info = openValue(blob, kinds.of(blob));
-      if (const auto it = told.find(blob); it != told.end()) tell(info, *it->second);
+      if (const auto it = shapes.find(blob); it != shapes.end()) tell(info, *it->second);
       if (init_ == nullptr) info.hint = "values of weights lie in the net's init file: --init init_net.pb";
       model_.graph.inputs.push_back(std::move(info));
       renaming_.claim(blob);
-      if (!used) addInitializer(blob, Tensor::scalar(ElemKind::Float32, 0));  // whatever is given, nobody reads it
+      if (!used) addInitializer(blob, Tensor::scalar(ElemKind::Float32, 0));  // any value: it is never read
     };
     // First as the net lists them, then those it forgets.
     for (const std::string& blob : predict_.inputs)

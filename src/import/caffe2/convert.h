@@ -1,4 +1,4 @@
-// From Caffe2's nets to the structs that ONNX files become, with operators of domain "caffe2": everything behind the
+// From Caffe2's nets to the structs that ONNX files become, with operators of domain "caffe2": everything after the
 // reader is shared.
 #pragma once
 

@@ -13,7 +13,7 @@ class OperandKinds {
 public:
   // Notes what an operator expects of the blobs it reads.
   void add(const onnx::Node& op);
-  // What the first reader with a particular wish expects; f32 if nobody has one.
+  // What the first reader with a particular wish expects; f32 if none has one.
   ElemKind of(const std::string& blob) const;
 
 private:

@@ -1,5 +1,5 @@
 // Embedding tables: rows picked by indices and combined by lengths. Rows may be stored in 8, 4 or 2 bits an element,
-// with a scale and a bias for each row beside the table or behind the row's elements.
+// with a scale and a bias for each row beside the table or after the row's elements.
 #include <fmt/format.h>
 
 #include "import/caffe2/op_tables.h"
@@ -24,10 +24,10 @@ Value scaled(Builder& b, Value x, Value scale, Value bias) {
   return b.add(b.mul(b.casted(x, ElemKind::Float32), scale), bias);
 }
 
-void checkTable(Value rows, int64_t behind) {
-  if (rows.rank() != 2 || rows.kind() != ElemKind::UInt8 || rows.dim(1) < behind)
+void checkTable(Value rows, int64_t extra) {
+  if (rows.rank() != 2 || rows.kind() != ElemKind::UInt8 || rows.dim(1) < extra)
     fail(Code::BadNode,
-         fmt::format("expected a table of bytes with {} more behind the elements, got {}", behind, rows.type().text()));
+         fmt::format("expected a table of bytes with {} more after the elements, got {}", extra, rows.type().text()));
 }
 
 // Elements of 8 bits, then scale and bias as f32.

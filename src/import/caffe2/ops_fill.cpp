@@ -15,7 +15,7 @@ namespace aglow::caffe2 {
 
 namespace {
 
-// From the argument, or from an operand: its shape, or its elements, with more extents behind it.
+// From the argument, or from an operand: its shape, or its elements, followed by more extents.
 std::vector<int64_t> fillShape(OpImport& c) {
   if (c.inputs() == 0) {
     if (flag(c, "input_as_shape")) fail(Code::BadNode, "expected an input, which 'input_as_shape' asks for");
@@ -117,7 +117,7 @@ void gaussianFill(OpImport& c) {
   drawn(c, fillShape(c), ElemKind::Float32, [&](Numbers& n) { return normal(n, mean, deviation); });
 }
 
-// Elements behind one index of an axis.
+// Elements under one index of an axis.
 double fan(const std::vector<int64_t>& dims, size_t axis) {
   const Shape shape(dims);
   if (dims.size() <= axis || shape.elements() == 0)

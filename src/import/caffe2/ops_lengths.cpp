@@ -191,7 +191,7 @@ void reversePackedSegs(OpImport& c) {
   c.out(b.gather(b.reshaped(x, rows), flat));
 }
 
-// Segments as rows of equal length [segment, place, ...], filled up behind their ends.
+// Segments as rows of equal length [segment, place, ...], filled up after their ends.
 void packSegments(OpImport& c) {
   Builder& b = c.b;
   const Value lengths = indices(c, 0), data = rowsOf(c, 1);

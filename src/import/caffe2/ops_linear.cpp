@@ -41,7 +41,7 @@ void fullyConnected(OpImport& c, bool transposedWeights) {
 void fc(OpImport& c) { fullyConnected(c, false); }
 void fcTransposed(OpImport& c) { fullyConnected(c, true); }
 
-// Matrices are what lies before and behind an axis of each operand.
+// Rows are the axes before an axis of each operand, columns those from it on.
 void matMul(OpImport& c) {
   const Value a = c.in(0), b = c.in(1);
   Value left = asMatrix(c.b, a, c.axis(intArg(c, "axis_a", 1), a.rank()));

@@ -23,7 +23,7 @@ std::vector<Value> gatesOf(Builder& b, Value gates, int64_t count) {
   return parts;
 }
 
-// The new state in rows that still have steps; the others keep the old one, or drop it. `operand` is the first behind
+// The new state in rows that still have steps; the others keep the old one, or drop it. `operand` is the first after
 // the gates: lengths, if the node has them, then the step.
 Value whereRunning(const OpImport& c, int operand, Value fresh, Value old) {
   Builder& b = c.b;
@@ -152,7 +152,7 @@ private:
     if (blob == wordArg(c_, "timestep", "timestep"))
       return c_.b.constant(Tensor::of(Type(ElemKind::Int32, Shape{1}), std::vector<int64_t>{step}));
     if (const auto it = operands_.find(blob); it != operands_.end()) return it->second;
-    fail(Code::BadNode, fmt::format("the step net reads '{}', which is no operand and has no link", blob));
+    fail(Code::BadNode, fmt::format("the step net reads '{}', which is not an operand and has no link", blob));
   }
 
   Value windowOf(const Link& link, int64_t step) {

@@ -40,7 +40,7 @@ void reduceL2(OpImport& c) {
   c.out(c.b.sqrt(c.b.reduced(c.b.mul(c.in(0), c.in(0)), "sum", a.axes, a.keep)));
 }
 
-// Elements behind each row's (or, at the front, column's) length do not count.
+// Elements past each row's (or, at the front, column's) length do not count.
 template <const char* Kind>
 Value reducedWithin(OpImport& c, Value x, bool front) {
   Builder& b = c.b;

@@ -169,7 +169,7 @@ void transpose(OpImport& c) {
   c.out(0, result);
 }
 
-// Ends and starts below zero count from behind the last element.
+// Ends and starts below zero count from the end; -1 is the place after the last element.
 void slice(OpImport& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> starts = c.has(1) ? c.constantInts(1) : intsArg(c, "starts");

@@ -1,4 +1,4 @@
-// Segments of rows: neighbouring rows that belong together, told by their lengths. The lengths are values of a run, so
+// Segments of rows: neighbouring rows that belong together, given by their lengths. The lengths are values of a run, so
 // they are computed with, never looked at.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace aglow::caffe2 {
 
 class Segments {
 public:
-  // For `rows` rows. Rows behind the last segment belong to none.
+  // For `rows` rows. Rows after the last segment belong to none.
   Segments(Builder& b, Value lengths, int64_t rows);
 
   int64_t count() const { return count_; }

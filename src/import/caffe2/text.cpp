@@ -301,7 +301,7 @@ private:
     const std::string number(word());
     const char* first = number.c_str();
     char* end = nullptr;
-    // strtof knows inf, nan, and exponents in every form; the text form allows an f behind them.
+    // strtof knows inf, nan, and exponents in every form; the text form allows an f after them.
     const float value = std::strtof(first, &end);
     if (end != first && (*end == 'f' || *end == 'F')) ++end;
     if (end == first || *end != '\0') fail(fmt::format("expected a number, got {}", quoted(number)));

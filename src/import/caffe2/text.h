@@ -8,7 +8,7 @@
 
 namespace aglow::caffe2 {
 
-// The net's binary form; BadFile, with the line, when the text is no NetDef.
+// The net's binary form; BadFile, with the line, when the text is not a NetDef.
 Result<std::string> toWire(std::string_view text);
 
 // Whether the text opens with a field of NetDef, past space and comments.

@@ -1,5 +1,5 @@
 // Where models depart from the standard in ways that other engines accept, since only one meaning makes sense: such a
-// model is read with that meaning, and its user is told.
+// model is read with that meaning, and its user gets a warning.
 #pragma once
 
 #include <functional>

@@ -97,11 +97,12 @@ private:
     for (const Placeholder* read : inputsOf(function_))
       if (isOutput(read))
         return Error{.code = Code::UnsupportedFeature,
-                     .message = fmt::format("placeholder {} is read and written, which an ONNX model cannot say",
+                     .message = fmt::format("placeholder {} is read and written, which an ONNX model cannot express",
                                             quoted(read->name()))};
     if (const std::vector<Placeholder*> states = statesOf(function_); !states.empty())
-      return Error{.code = Code::UnsupportedFeature,
-                   .message = fmt::format("{} is state, which an ONNX model cannot say", quoted(states[0]->name()))};
+      return Error{
+          .code = Code::UnsupportedFeature,
+          .message = fmt::format("{} is state, which an ONNX model cannot express", quoted(states[0]->name()))};
     for (const Placeholder* place : function_.module().placeholders()) {
       if (place->isState() || (!place->uses().empty() && !isUsed(*place))) continue;
       const std::string name = unique(asUtf8(place->name()));

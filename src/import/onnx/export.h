@@ -8,8 +8,8 @@
 namespace aglow::onnx {
 
 // Inputs are the module's placeholders that the function does not write, outputs those it does, under their names;
-// bytes that are no UTF-8 are replaced. Tensors share the constants' bytes. UnsupportedFeature when a placeholder is
-// both read and written, which ONNX cannot say.
+// bytes that are not UTF-8 are replaced. Tensors share the constants' bytes. UnsupportedFeature when a placeholder is
+// both read and written, which ONNX cannot express.
 Result<Model> exportModel(const aglow::Function& function);
 
 }  // namespace aglow::onnx

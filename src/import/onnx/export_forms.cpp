@@ -1,4 +1,5 @@
-// Import makes of every form what it came from, or what computes the same; a form refuses what it cannot say so.
+// Import makes of every form what it came from, or what computes the same; a form returns false if ONNX cannot express
+// the node.
 #include "import/onnx/export_forms.h"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ bool reshape(Form& f) {
   return withShape(f);
 }
 
-// All axes are named, so that nobody takes "none" for "reversed".
+// All axes are named, since ONNX reads none as "reversed".
 bool transpose(Form& f) {
   f.inputs();
   f.results();
@@ -121,7 +122,7 @@ bool slice(Form& f) {
     axes.push_back(static_cast<int64_t>(a));
     steps.push_back(sizes[a] <= 1 ? 1 : step);
     from.push_back(sizes[a] == 0 ? 0 : starts[a]);
-    // Behind the last element; before the first one there is no other number than the lowest.
+    // Past the last element; before the first one there is no other number than the lowest.
     const int64_t end = steps.back() > 0 ? last + 1 : last - 1;
     to.push_back(sizes[a] == 0 ? 0 : end < 0 ? std::numeric_limits<int64_t>::min() : end);
   }

@@ -45,7 +45,7 @@ Result<int64_t> parseCount(std::string_view key, const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end || value < 0)
-    return refusal(fmt::format("{} {} is no count of bytes", key, quoted(text)));
+    return refusal(fmt::format("{} {} is not a number of bytes", key, quoted(text)));
   return value;
 }
 
@@ -120,7 +120,7 @@ Opened openByKernel(int folder, const std::vector<std::string>& parts) {
 
 std::string reason(int error) {
   // A link in the middle of a path shows as "not a folder" when it is opened as one without being followed.
-  if (error == ELOOP || error == ENOTDIR) return "it is, or leads through, a link or something that is no folder";
+  if (error == ELOOP || error == ENOTDIR) return "it is, or leads through, a link or something that is not a folder";
   return std::generic_category().message(error);
 }
 
@@ -142,7 +142,7 @@ Result<std::shared_ptr<const InputFile>> ExternalFiles::open(const std::string& 
   FileDescriptor descriptor = std::get<FileDescriptor>(std::move(file));
   struct stat info{};
   if (::fstat(descriptor.get(), &info) != 0) return refusal(reason(errno));
-  if (!S_ISREG(info.st_mode)) return refusal("it is no regular file");
+  if (!S_ISREG(info.st_mode)) return refusal("it is not a regular file");
   // A second name may lie outside of the model's folder, and lend a file the model's author may not read.
   if (info.st_nlink != 1) return refusal("the file has hard links").withHint("copy the file");
   auto opened = InputFile::of(std::move(descriptor));

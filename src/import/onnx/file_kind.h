@@ -1,4 +1,4 @@
-// What a file is when it is no ONNX model, so that the user hears more than "malformed".
+// What a file is when it is not an ONNX model, so that the user hears more than "malformed".
 #pragma once
 
 #include "support/file.h"

@@ -451,7 +451,7 @@ bool operandsAreConstant(const aglow::Node& node) {
 
 }  // namespace
 
-// Replaces nodes behind `last` whose operands are constant by their small results, so that shape arithmetic vanishes
+// Replaces nodes after `last` whose operands are constant by their small results, so that shape arithmetic vanishes
 // while the model is read. A node that cannot be computed stays; it fails again, with its place, when it is run.
 void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
   std::unordered_map<const aglow::Node*, std::vector<Value>> folded;

@@ -29,7 +29,7 @@ public:
 
   // For OpImport.
   Tensor constantOf(Value v);
-  // The place is what errors within the nested graph are told from.
+  // The place is where errors within the nested graph are reported.
   std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs, std::string place);
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
   bool mayCut() const { return mayCut_; }

@@ -28,7 +28,7 @@ Value standardValue(OpImport& c, std::string_view opType, int64_t opset, std::in
 Value channelsFirst(Builder& b, Value x);
 Value channelsLast(Builder& b, Value x);
 
-// The functions that are fused behind products, by their standard names in any of the forms that nodes have: attributes
+// The functions that are fused into products, by their standard names in any of the forms that nodes have: attributes
 // alpha, beta and gamma, or a list of parameters.
 Value activated(OpImport& c, Value x);
 

@@ -119,7 +119,7 @@ using Handler = void(OpImport&);
 
 // What a node needs whose result's shape depends on a run-time value, when a model may be cut into parts.
 enum class AtRunTime : uint8_t {
-  Freeze,  // the part behind the cut is compiled for that value
+  Freeze,  // the part after the cut is compiled for that value
   Alone,   // the node is run by itself between two parts, which know only its result's type
 };
 

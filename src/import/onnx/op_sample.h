@@ -23,7 +23,7 @@ std::vector<Tap> neighbourTaps(Builder& b, Value floor, int64_t shift, const std
 Value rowsOf(Builder& b, Value x);
 
 // Sums of weighted rows: for every combination of one tap an axis, the row `base` + the taps' places. All indices and
-// weights broadcast; the result has their shape and the rows' width behind it.
+// weights broadcast; the result has their shape, followed by the rows' width.
 Value sampledRows(Builder& b, Value rows, Value base, const std::vector<std::vector<Tap>>& axes,
                   const std::vector<int64_t>& extents);
 // The same, one value for each combination, so that they can be combined in another way than by a sum.

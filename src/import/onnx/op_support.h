@@ -15,7 +15,7 @@ int64_t product(const Shape& shape, int64_t from, int64_t to);
 // first, first + 1 ... last - 1
 std::vector<int64_t> range(int64_t first, int64_t last);
 
-// Extents that a model computes; BadNode when they are no shape.
+// Extents that a model computes; BadNode when they are not a shape.
 Shape shapeOf(std::vector<int64_t> dims);
 
 // 0, 1, 2 ... as a constant, along one axis of a tensor with `rank` axes so that it broadcasts. TooLarge when the model

@@ -14,7 +14,7 @@ struct WindowAttrs {
   std::string autoPad;
 
   size_t axes() const { return kernel.size(); }
-  // From the first to behind the last tap.
+  // From the first tap to the end of the last.
   int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
 

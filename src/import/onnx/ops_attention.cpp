@@ -13,7 +13,7 @@ namespace aglow::onnx {
 
 namespace {
 
-// The model's mask: shorter ones hide the keys behind their end, and integers are addends like floats.
+// The model's mask: shorter ones hide the keys past their end, and integers are addends like floats.
 Value readMask(OpImport& c, Value q, int64_t keys) {
   Builder& b = c.b;
   Value mask = c.in(3);

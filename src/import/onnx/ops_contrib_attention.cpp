@@ -55,7 +55,7 @@ Value maskAddend(OpImport& c, Value mask, Value q, int64_t keys, int64_t past) {
   return b.where(seen, b.scalarLike(q, 0), hidden);
 }
 
-// The attention itself, behind the past of keys and values: [batch, length, heads * width], and the scores that nodes
+// The attention itself, after the past of keys and values: [batch, length, heads * width], and the scores that nodes
 // may show.
 aglow::Node* attended(OpImport& c, const Heads& h, Value mask, Value addend, int64_t past) {
   Builder& b = c.b;
@@ -229,7 +229,7 @@ void decoderMaskedMultiHeadAttention(OpImport& c) {
 
 // ---------------------------------------------------------------- without padding
 
-// Where the tokens of a batch lie in it, i32[tokens]: the first so many of the offsets.
+// Where the tokens of a batch lie in it, i32[tokens]: the first `tokens` of the offsets.
 Value tokenPlaces(OpImport& c, int offsets, int64_t tokens) {
   const Value all = c.in(offsets);
   if (all.rank() != 2 || all.type().elements() < tokens)

@@ -85,10 +85,10 @@ Value present(OpImport& c, int past, Value fresh, const Begin& begin, const Leng
   if (had < begin.place)
     fail(Code::BadNode, fmt::format("expected a past of at least {} tokens, got {}", begin.place, had));
   std::vector<Value> parts;
-  const int64_t behind = begin.place + n.queries;
+  const int64_t end = begin.place + n.queries;
   if (begin.place > 0) parts.push_back(sliced(b, old, 2, 0, begin.place));
   parts.push_back(fresh);
-  if (length > behind) parts.push_back(sliced(b, old, 2, behind, length - behind));
+  if (length > end) parts.push_back(sliced(b, old, 2, end, length - end));
   return parts.size() == 1 ? fresh : b.concat(parts, {.axis = 2});
 }
 
@@ -178,7 +178,8 @@ void groupQueryAttention(OpImport& c) {
   }
   aglow::Node* node = nullptr;
   if (smooth) {
-    // One more key that nobody asked for takes its share of the weights: its score is the sink, its value zero.
+    // One more key, which the model does not have, takes its share of the weights: its score is the sink, its value
+    // zero.
     if (mask.kind() == ElemKind::Bool) mask = b.where(mask, b.scalarLike(q, 0), b.scalarLike(q, kHidden));
     const int64_t rows = mask.dim(0);
     mask = b.expand(mask, {.shape = {rows, heads, n.queries, n.total}});

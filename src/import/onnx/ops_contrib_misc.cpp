@@ -182,7 +182,7 @@ void murmurHash3(OpImport& c) {
   c.out(c.flag("positive", true) ? hash : b.bitcast(hash, {.to = ElemKind::Int32}));
 }
 
-// Where the last words of a row came before, the word that came behind them then is banned.
+// Where the last words of a row came before, the word that followed them then is banned.
 void nGramRepeatBlock(OpImport& c) {
   Builder& b = c.b;
   const Value ids = c.in(0), scores = c.in(1);

@@ -1,4 +1,4 @@
-// Normalisations of com.microsoft with what is added before them and multiplied behind them, and those operators that
+// Normalisations of com.microsoft with what is added before them and multiplied after them, and those operators that
 // onnxruntime puts into the standard domain.
 #include <fmt/format.h>
 
@@ -111,7 +111,7 @@ void qEmbedLayerNormalization(OpImport& c) {
            kNoPositions);
 }
 
-// Behind a sum with `skip` and `bias` where the operator has them.
+// After a sum with `skip` and `bias` where the operator has them.
 void groupNorm(OpImport& c, bool skips) {
   Builder& b = c.b;
   const Value x = c.in(0);

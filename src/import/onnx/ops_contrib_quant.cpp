@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kOpset = 13;  // of the standard operators below
 
-// Operand `at` with its scale and zero point behind it, as real values.
+// Operand `at` with the scale and zero point that follow it, as real values.
 Value real(OpImport& c, int at) {
   const Value zero = c.has(at + 2) ? asScalar(c.b, c.in(at + 2), "zero point") : Value{};
   return c.b.dequantizeLinear(c.in(at), asScalar(c.b, c.in(at + 1), "scale"), zero,

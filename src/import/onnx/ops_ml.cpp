@@ -147,7 +147,7 @@ Lookup lookedUp(Builder& b, Value x, const Tensor& keys) {
           b.reduced(equal, "max", {x.rank()}, false)};
 }
 
-// A list of numbers in one of the attributes floats, int64s and tensor behind a prefix.
+// A list of numbers in one of the attributes PREFIX_floats, PREFIX_int64s and PREFIX_tensor.
 Tensor numbersOf(const OpImport& c, const std::string& prefix) {
   if (c.hasAttr(prefix + "_tensor")) return c.tensor(prefix + "_tensor");
   if (c.hasAttr(prefix + "_floats")) {

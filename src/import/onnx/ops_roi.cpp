@@ -48,7 +48,7 @@ std::vector<Tap> alignTaps(Builder& b, const AlignAxis& a) {
   const Value share = b.where(b.less(low, last), b.sub(held, low), n(0));
   const auto tap = [&](Value at, Value weight) -> Tap {
     const std::vector<int64_t> dims{place.dim(0), a.bins * a.samples};
-    // Held at 0 as well, for places that are no numbers.
+    // Held at 0 as well, for places that are NaN.
     const Value index = b.casted(b.max(at, n(0)), ElemKind::Int64);
     return {b.reshaped(index, dims), b.reshaped(b.where(valid, weight, n(0)), dims)};
   };
@@ -291,7 +291,7 @@ void col2Im(OpImport& c) {
     c.out(b.splat({.elem = x.kind(), .shape = dims}));
     return;
   }
-  // Where each element goes; what lies on the padding goes to a row behind the image.
+  // Where each element goes; what lies on the padding goes to a row past the image.
   std::vector<int64_t> targets;
   const std::vector<int64_t> tapStrides = taps.strides(), gridStrides = grid.strides(), strideOf = picture.strides();
   for (int64_t t = 0; t < taps.elements(); ++t) {

@@ -210,7 +210,7 @@ void treeEnsemble(OpImport& c) {
   checkLength("nodes_missing_value_tracks_true", missing, count);
   checkLength("leaf_targetids", leafTargets, weights.size());
 
-  // Leaves stand behind the inner nodes.
+  // Leaves follow the inner nodes.
   Forest forest;
   forest.targets = c.integer("n_targets", 1);
   const auto inner = static_cast<int64_t>(count), leaves = static_cast<int64_t>(weights.size());

@@ -22,7 +22,7 @@ using KnownValues = std::map<std::string, KnownValue>;
 struct Deferred {
   enum class Why : uint8_t {
     Waits,        // for another deferred node
-    NeedsValues,  // shapes behind it depend on the values of some operands
+    NeedsValues,  // shapes after it depend on the values of some operands
     Alone,        // to be run by itself
   };
   size_t node = 0;  // position in the graph
@@ -40,7 +40,7 @@ struct PartRequest {
   const Tolerance& tolerance;
 };
 
-// As much of the nodes as can be compiled now. Behind it, the deferred nodes are left.
+// As much of the nodes as can be compiled now. The deferred nodes are left after it.
 struct ImportedPart {
   ImportedModel model;                          // its outputs are what deferred nodes and the graph's outputs need
   std::map<std::string, ModelValue> constants;  // such values that are known without a run

@@ -18,7 +18,7 @@ using wire::Wire;
 
 std::string domainName(std::string domain) { return domain == "ai.onnx" ? std::string() : std::move(domain); }
 
-// The message behind a pointer, made on its first mention.
+// The message that a pointer holds, made on its first mention.
 template <class T>
 T& made(std::shared_ptr<T>& pointer) {
   if (!pointer) pointer = std::make_shared<T>();

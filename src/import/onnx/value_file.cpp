@@ -129,7 +129,7 @@ Result<NamedValue> readProtoValue(const std::string& file, const TypeProto& type
   if (!proto.ok()) return std::move(proto).error().at(file);
   NamedValue result{.name = proto->name,
                     .value = {.none = proto->none, .isSequence = proto->isSequence, .tensors = {}}};
-  Model owner;  // external data is no part of test data
+  Model owner;  // external data is not part of test data
   owner.owner = bytes.owner;
   for (const TensorProto& tensor : proto->tensors) {
     auto converted = toValue(tensor, owner);

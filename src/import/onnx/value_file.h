@@ -8,8 +8,8 @@
 
 namespace aglow::onnx {
 
-// The type of the tensors that a value is made of: behind optionals and sequences. UnsupportedFeature when there is no
-// such kind.
+// The type of the tensors that a value is made of, inside of optionals and sequences. UnsupportedFeature when there is
+// no such kind.
 Result<ElemKind> elementKindOf(const TypeProto& type);
 // The type of tensors of a kind (TensorProto.DataType), or of maps to such elements where keys have a kind, or of a
 // sequence of either, whatever their shapes.

@@ -147,7 +147,7 @@ Bytes Reader::elements(Wire kind) const {
     return payload_;
   }
   if (payload_.size() % fixedSize(kind) != 0)
-    fail(fmt::format("{} bytes are no whole number of elements", payload_.size()));
+    fail(fmt::format("{} bytes are not a whole number of elements", payload_.size()));
   return payload_;
 }
 

@@ -71,7 +71,7 @@ private:
   Bytes payload_;
 };
 
-// Calls read with the outermost message; BadFile (or LimitReached) when it meets bytes that are no such message.
+// Calls read with the outermost message; BadFile (or LimitReached) when it meets bytes that are not such a message.
 Status parse(const SharedBytes& file, const char* name, const std::function<void(Reader)>& read);
 inline Status parse(Bytes file, const char* name, const std::function<void(Reader)>& read) {
   return parse(SharedBytes{.bytes = file}, name, read);

@@ -2,8 +2,8 @@
 // `lanes` f32 elements. The layout pass makes them, with weights that are known when compiling; no model has them.
 //
 // Blocked channels: [batch, channel, height, width] becomes [batch, channel / lanes, height, width, lanes], the last
-// block filled up with lanes of any value, which nobody reads. Packed weights hold the result's channels in panels of
-// 2 * lanes, zero behind the last channel.
+// block filled up with lanes of any value, which are never read. Packed weights hold the result's channels in panels of
+// 2 * lanes, zero after the last channel.
 #pragma once
 
 #include "ops/kind_sets.h"

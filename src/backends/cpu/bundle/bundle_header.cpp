@@ -40,7 +40,7 @@ std::string_view cType(ElemKind kind) {
   }
 }
 
-// The digits of the smallest number are no constant in C, for they stand without their sign.
+// The digits of the smallest number are not a constant in C, for they stand without their sign.
 std::string cNumber(const std::string& number) {
   return number == std::to_string(INT64_MIN) ? "INT64_MIN" : fmt::format("INT64_C({})", number);
 }

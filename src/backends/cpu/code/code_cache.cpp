@@ -36,7 +36,7 @@ Header headerOf(const Digest& source, std::string_view code) {
 
 std::string nameOf(const Digest& source) { return hexadecimal(source) + std::string(kEnding); }
 
-// Whether it belongs to this user, and nobody else can write to it; else why not.
+// Whether it belongs to this user, and no other user can write to it; else why not.
 const char* objection(const struct stat& info) {
   if (info.st_uid != ::geteuid()) return "it belongs to another user";
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
@@ -67,7 +67,7 @@ std::optional<std::string> readOwn(const std::string& folder, const std::string&
   return bytes;
 }
 
-// Left behind by a process that was killed; those of running processes are younger.
+// Left by a process that was killed; those of running processes are younger.
 bool isAbandoned(const fs::directory_entry& entry) {
   std::error_code fault;
   const std::string name = entry.path().filename().string();
@@ -132,7 +132,7 @@ void CodeCache::evict() const {
 std::optional<std::string> whyRefused(const std::string& folder) {
   struct stat info{};
   if (folder.empty() || ::stat(folder.c_str(), &info) != 0) return std::nullopt;
-  const char* why = S_ISDIR(info.st_mode) ? objection(info) : "it is no folder";
+  const char* why = S_ISDIR(info.st_mode) ? objection(info) : "it is not a folder";
   if (why == nullptr) return std::nullopt;
   return fmt::format("generated code is not kept in {}: {}", folder, why);
 }

@@ -1,7 +1,7 @@
 // Generated code kept between runs of the compiler, by what it was generated from. Files appear whole or not at all,
-// are checked when they are read, and a cache that cannot be read or written is no fault: code is generated again.
-// Code runs with the rights of the user: only files and folders are used that are the user's own, and that nobody else
-// can write to.
+// are checked when they are read, and a cache that cannot be read or written is not a fault: code is generated again.
+// Code runs with the rights of the user: only files and folders are used that are the user's own, and that no other
+// user can write to.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ public:
 
   // Constants have bases of their own.
   explicit MemoryMap(const Program& program);
-  // Constants lie behind one base, where the pool, which programs may share, puts them.
+  // Constants lie at offsets from one base, where the pool, which programs may share, puts them.
   MemoryMap(const Program& program, ConstantPool& pool);
 
   Address operator[](RegionId id) const { return addresses_[static_cast<size_t>(id)]; }

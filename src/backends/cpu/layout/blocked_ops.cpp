@@ -1,4 +1,4 @@
-// Rows of operators that keep channels in blocks. The lanes are one more axis behind the spatial ones, which windows,
+// Rows of operators that keep channels in blocks. The lanes are one more axis after the spatial ones, which windows,
 // reductions and lookups leave alone.
 #include "backends/cpu/layout/blocked_ops.h"
 
@@ -117,7 +117,7 @@ Value slice(Node& node, BlockSource& source) {
   return source.b.slice(x, attrs);
 }
 
-// Channels are added in whole blocks, and only behind a whole one.
+// Channels are added in whole blocks, and only after a whole one.
 bool padFits(Node& node, const Blocks& blocks) {
   const PadNode v(node);
   if (v.before()[1] == 0 && v.after()[1] == 0) return true;

@@ -1,5 +1,5 @@
 // Blocked channels: [batch, channel, spatial...] as [batch, channel / lanes, spatial..., lanes], with at least two
-// spatial axes (of extent 1 where there are fewer). Lanes behind the last channel hold anything; nobody reads them.
+// spatial axes (of extent 1 where there are fewer). Lanes after the last channel hold anything and are never read.
 #pragma once
 
 #include "graph/builder.h"
@@ -28,7 +28,7 @@ public:
   // The same from and to [batch, spatial..., channel].
   Value fromChannelsLast(Builder& b, Value x) const;
   Value toChannelsLast(Builder& b, Value x, const Shape& channelsLast) const;
-  // Elements known when compiling, with zeros behind the last channel.
+  // Elements known when compiling, with zeros after the last channel.
   Tensor tensor(const Tensor& planar) const;
 
 private:

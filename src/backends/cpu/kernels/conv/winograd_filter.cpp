@@ -32,7 +32,7 @@ Tensor transformed(const Tensor& filter, int64_t panel) {
       for (int64_t o = 0; o < count; ++o) {
         double taps[9];
         std::copy_n(from + ((p * panel + o) * channels + c) * 9, 9, taps);
-        winograd::sandwich(winograd::Transform<kTile>::kFilter, taps, points.data() + o * kPoints);
+        winograd::transform2d(winograd::Transform<kTile>::kFilter, taps, points.data() + o * kPoints);
       }
       for (int64_t point = 0; point < kPoints; ++point)
         for (int64_t o = 0; o < count; ++o)
