@@ -3,8 +3,8 @@
 
 A folder under src/ includes only folders before it, peers of one row leave each other alone, what belongs to files of
 models is seen by those alone that meet such files, subfolders do not include each other in circles, and foreign headers
-stay in the folder that wraps them. Each folder has a README of at most 40
-lines that names every header, and no source file has more than 800.
+stay in the folder that wraps them. Each folder has a README of at most 40 lines that names every header, no source file
+has more than 800 lines, and the name of a unit test begins with the folder that it tests.
 
     check_layers.py --folders    prints the folders in order, peers in one line, a folder that few may see as
                                  FOLDER:VIEWER,VIEWER: cmake/folders.cmake builds on it
@@ -186,9 +186,16 @@ def check_named(root):
     return problems
 
 
+def check_test_names(root):
+    """A unit test's name begins with the folder that it tests."""
+    names = sorted(os.path.basename(path) for path in files_below(root, "tests/unit") if path.endswith("_test.cpp"))
+    return [f"tests/unit/{name}: no folder of src/ is named {name.split('_')[0]}"
+            for name in names if name.split("_")[0] not in RANK]
+
+
 def check(root):
     return (check_includes(root, "src") + check_includes(root, "build/generated") + check_circles(root) +
-            check_sizes(root) + check_folders(root) + check_named(root))
+            check_sizes(root) + check_folders(root) + check_named(root) + check_test_names(root))
 
 
 def folders(root):

@@ -71,10 +71,16 @@ def test_folders_are_printed_with_their_viewers(tree):
 
 def test_sizes(tree):
     root = tree({"src/support/long.cpp": "\n" * 801, "src/support/fits.cpp": "\n" * 800,
-                 "src/support/README.md": "\n" * 41, "tests/unit/long_test.cpp": "\n" * 900})
+                 "src/support/README.md": "\n" * 41, "tests/unit/support_long_test.cpp": "\n" * 900})
     problems = check_layers.check(root)
     assert [p.split(":")[0] for p in problems] == ["src/support/README.md", "src/support/long.cpp",
-                                                   "tests/unit/long_test.cpp"]
+                                                   "tests/unit/support_long_test.cpp"]
+
+
+def test_unit_tests_are_named_after_folders(tree):
+    root = tree({"src/support/a.h": "\n", "tests/unit/support_a_test.cpp": "\n", "tests/unit/kernels.h": "\n",
+                 "tests/unit/kernels_a_test.cpp": "\n"})
+    assert check_layers.check(root) == ["tests/unit/kernels_a_test.cpp: no folder of src/ is named kernels"]
 
 
 def test_readme_names_every_header(tree):

@@ -66,6 +66,14 @@ def test_links(document):
     assert not broken, f"{document} links to files that do not exist: {broken}"
 
 
+def test_named_tests_are_there():
+    documents = [ROOT / document for document in ["CONTRIBUTING.md", *DOCUMENTS]]
+    for document in [*documents, *(ROOT / "src").rglob("README.md")]:
+        for name in re.findall(r"`(?:tests/unit/)?([\w*<>]+_test\.cpp)`", document.read_text(encoding="utf-8")):
+            pattern = re.sub("<.*?>", "*", name)
+            assert list((ROOT / "tests" / "unit").glob(pattern)), f"{document}: there is no test {name}"
+
+
 def test_errors(aglow):
     if not (ROOT / "docs/errors.md").exists():
         pytest.fail("docs/errors.md does not exist")

@@ -17,7 +17,7 @@
 #include "backends/cpu/kernels/plan.h"
 #include "support/rng.h"
 #include "support/sizes.h"
-#include "unit/kernels_harness.h"
+#include "unit/reference_harness.h"
 
 // Rows of a function that finds kernels by name: one kernel, all widths of one, all heights of the register tiles.
 #define KERNEL(NAME) \

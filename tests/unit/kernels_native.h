@@ -10,7 +10,7 @@
 #include "backends/cpu/kernels/abi.h"
 #include "backends/cpu/kernels/plan.h"
 #include "tensor/convert.h"
-#include "unit/kernels_harness.h"
+#include "unit/reference_harness.h"
 
 namespace aglow::cpu {
 

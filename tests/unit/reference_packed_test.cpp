@@ -1,9 +1,9 @@
 // The target operators against Conv and MatMul, on small integers, whose sums are exact in every order.
 #include <gtest/gtest.h>
 
-#include "kernels_harness.h"
 #include "ops/winograd.h"
 #include "random_graph.h"
+#include "reference_harness.h"
 
 namespace aglow {
 namespace {

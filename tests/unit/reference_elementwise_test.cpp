@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "unit/kernels_harness.h"
+#include "unit/reference_harness.h"
 
 namespace aglow {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "unit/kernels_harness.h"
+#include "unit/reference_harness.h"
 
 namespace aglow {
 namespace {
