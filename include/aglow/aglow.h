@@ -83,7 +83,7 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
 
 /* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
 aglow_status aglow_options_set_strict(aglow_options* options, int on);
-/* Who hears of what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
+/* Called with what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
  * the function returns. Null, the default: none. */
 typedef void (*aglow_warning)(const char* text, void* context);
 aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context);

@@ -16,7 +16,7 @@ struct aglow_options {
   aglow::BackendOptions backend;
   std::map<std::string, std::vector<int64_t>> prepared = {};  // of sessions
   bool pad = false;
-  aglow_warning warning = nullptr;  // hears of what is accepted
+  aglow_warning warning = nullptr;  // called with what is accepted
   void* warningContext = nullptr;
 };
 

@@ -19,9 +19,9 @@
 
 namespace aglow {
 
-// Told when an instruction begins and ends, by its number in the program that was compiled. A backend that splits an
-// instruction over threads tells of each thread's part, and calls of different threads may come at the same time; of
-// each thread they come in pairs. Markers and skipped instructions need not be told of.
+// Called when an instruction begins and ends, with its number in the program that was compiled. A backend that splits
+// an instruction over threads calls it for each thread's part, and calls of different threads may come at the same
+// time; of each thread they come in pairs. Markers and skipped instructions may be left out.
 class RunObserver {
 public:
   virtual ~RunObserver() = default;
@@ -87,7 +87,7 @@ struct BackendOptions {
   int64_t memoryLimit = 0;                   // bytes of arena, constants, inputs and outputs together; 0: none
   int threads = 1;                           // at most this many
   std::string cache = {};                    // folder where generated code is kept; none: nowhere
-  std::shared_ptr<ThreadPool> pool = {};     // with so many threads, shared with others; none: one of its own
+  std::shared_ptr<ThreadPool> pool = {};     // with `threads` threads, shared with others; none: one of its own
   std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
 };
 

@@ -17,7 +17,7 @@ namespace aglow {
 
 class Backend;
 
-// What a phase sees: one function of the graph or one program, and whom to tell of its passes.
+// What a phase sees: one function of the graph or one program, and the observer of its passes.
 class PhaseScope {
 public:
   PhaseScope(const Backend& made, Evaluator& folding) : backend(made), evaluator(folding) {}
@@ -33,7 +33,7 @@ public:
   virtual const std::set<std::string, std::less<>>& disabled() const = 0;
   // Whether a pass may run: it is not disabled, and the pipeline goes on.
   bool enabled(std::string_view pass) const { return !stopped && disabled().find(pass) == disabled().end(); }
-  // To be told after every pass.
+  // To be called after every pass.
   virtual Status passDone(std::string_view pass, bool changed, double seconds) = 0;
   virtual void countRule(const std::string& name, int64_t times) = 0;
   // The program of the function at hand, from the phase that makes it.

@@ -15,7 +15,7 @@ struct Binding {
   Type type;
 };
 
-// One place per region of state that the programs declare, whoever of them touches it. Not to be used while a run is
+// One place per region of state that the programs declare, whichever of them touch it. Not to be used while a run is
 // under way.
 class State {
 public:

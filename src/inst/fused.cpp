@@ -108,7 +108,7 @@ private:
   }
 
   Status checkReduction(const Instr& step) const {
-    if (form_.anchored || !reduces(step)) return noForm(fmt::format("{} stands behind the first", instrName(step)));
+    if (form_.anchored || !reduces(step)) return noForm(fmt::format("{} stands after the first", instrName(step)));
     if (shape(step.inputs()[0].region) == form_.shape && rowAxes(step) == form_.rowAxes) return {};
     return noForm("the body's reductions are over different rows");
   }

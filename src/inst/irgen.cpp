@@ -73,7 +73,7 @@ private:
         break;
     }
     return Error{.code = Code::Internal,
-                 .message = fmt::format("{} is no operator that computes", node.def().name),
+                 .message = fmt::format("{} is not an operator that computes", node.def().name),
                  .where = fmt::format("node {}", quoted(node.name()))};
   }
 

@@ -14,7 +14,7 @@ void forEachRegion(const Instr& instr, F&& f) {
   if (instr.predicate != kNoRegion) f(instr.predicate);
 }
 
-// Writes a program's regions and instructions anew, with marks.
+// Writes a program's regions and instructions again, with marks.
 class Marker {
 public:
   explicit Marker(Program& program) : old_(program), renumbered_(program.regions.size(), kNoRegion) {}

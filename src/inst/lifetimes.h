@@ -15,7 +15,7 @@ struct Lifetime {
 // By region; only allocated ones have a lifetime. Marks do not count.
 std::vector<Lifetime> lifetimesOf(const Program& program);
 
-// Sets all marks anew, each alloc as late and each dealloc as early as can be, and drops constants, buffers and views
+// Sets all marks again, each alloc as late and each dealloc as early as can be, and drops constants, buffers and views
 // that nobody uses. Regions are renumbered in the order of their appearance; the placement is forgotten.
 void markLifetimes(Program& program);
 

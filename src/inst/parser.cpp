@@ -12,7 +12,7 @@ namespace aglow {
 
 namespace {
 
-// Offsets and arenas beyond this are no sizes of memory; below it their sums do not overflow.
+// Offsets and arenas beyond this cannot be sizes of memory; below it their sums do not overflow.
 constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 class Parser {

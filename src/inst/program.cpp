@@ -138,7 +138,7 @@ bool mayOverwrite(const Program& program, const Instr& instr, size_t input, size
 
 namespace {
 
-// Numbers are told apart by their bits, as the text form does.
+// Numbers differ if their bits do, as in the text form.
 bool sameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 // Mostly the very same bytes.

@@ -13,7 +13,7 @@
 
 namespace aglow {
 
-// A region's index in its program. Views stand behind their bases once lifetimes are marked.
+// A region's index in its program. Views stand after their bases once lifetimes are marked.
 using RegionId = int32_t;
 inline constexpr RegionId kNoRegion = -1;
 
@@ -100,7 +100,7 @@ struct Instr {
 
   // Only marks where regions begin and end; does nothing when run.
   bool isMarker() const { return kind == Kind::Alloc || kind == Kind::Dealloc || kind == Kind::TensorView; }
-  // Compute, Fused: the operands that stand for results, and those behind them that are no scratch.
+  // Compute, Fused: the operands that stand for results, and those after them that are not scratch.
   std::span<const Operand> results() const;
   std::span<const Operand> inputs() const;
 };

@@ -105,11 +105,11 @@ private:
       if (state->initial.empty() || state->initial.type() != region.type)
         return bad(fmt::format("expected an initial value of {}", region.type.text()));
     } else if (const auto* placeholder = region.as<PlaceholderInit>()) {
-      if (placeholder->access == Access::Scratch) return bad("a placeholder is no scratch memory");
+      if (placeholder->access == Access::Scratch) return bad("a placeholder cannot be scratch memory");
     } else if (const auto* allocated = region.as<Allocated>()) {
       return checkPlace(region, allocated->offset);
     } else if (const auto* view = region.as<ViewOf>()) {
-      if (view->base < 0 || view->base >= id) return bad("a view stands behind its base");
+      if (view->base < 0 || view->base >= id) return bad("a view stands after its base");
       if (at(view->base).as<Local>() != nullptr) return bad("a local has no bytes to be seen");
       const int64_t room = at(view->base).type.bytes();
       if (view->offset < 0 || view->offset > room || region.type.bytes() > room - view->offset)
@@ -210,7 +210,7 @@ private:
     AGLOW_CHECK(instr.operands.size() == 1, "a mark has one operand");
     const RegionId id = instr.operands[0].region;
     const auto* view = at(id).as<ViewOf>();
-    if (view == nullptr) return bad(fmt::format("{} is no view", name(id)));
+    if (view == nullptr) return bad(fmt::format("{} is not a view", name(id)));
     if (state(id).life != Life::Unborn) return bad(fmt::format("{} is defined twice", name(id)));
     AGLOW_OK(checkAlive(view->base));
     state(id).life = Life::Alive;
@@ -227,7 +227,8 @@ private:
 
   Status checkCompute(const Instr& instr) const {
     const OpDef& op = instr.attrs.op();
-    if (op.kind == OpKind::Storage || op.kind == OpKind::View) return bad(fmt::format("{} is no instruction", op.name));
+    if (op.kind == OpKind::Storage || op.kind == OpKind::View)
+      return bad(fmt::format("{} is not an instruction", op.name));
     const auto results = static_cast<size_t>(op.out.size());
     if (instr.operands.size() < results)
       return bad(fmt::format("{} has {} results, found {} operands", op.name, results, instr.operands.size()));
@@ -239,7 +240,7 @@ private:
     }
     std::vector<const Type*> types;
     for (const Operand& operand : instr.inputs()) {
-      if (operand.access != Access::In) return bad("operands behind the results are @in, then @scratch");
+      if (operand.access != Access::In) return bad("operands after the results are @in, then @scratch");
       types.push_back(operand.region == kNoRegion ? nullptr : &at(operand.region).type);
     }
     Result<std::vector<Type>> inferred = inferTypes(instr.attrs, types);
@@ -258,7 +259,7 @@ private:
     for (const Operand& operand : instr.operands)
       if (isLocal(operand.region))
         return bad(fmt::format("{} belongs to the body of an instruction", name(operand.region)));
-    if (isLocal(instr.predicate)) return bad(fmt::format("{} is no predicate, but a local", name(instr.predicate)));
+    if (isLocal(instr.predicate)) return bad(fmt::format("{} is a local, not a predicate", name(instr.predicate)));
     return {};
   }
 

@@ -19,9 +19,9 @@ struct MemoryPass {
 std::span<const MemoryPass> memoryPasses();
 
 struct MemoryOptions {
-  // Asked before each pass that is not required: false leaves it out. Told before the ones that run.
+  // Asked before each pass that is not required: false leaves it out. Called before the others as well.
   std::function<bool(const MemoryPass&)> before = {};
-  // Told after each pass that ran; false ends the passes there, an error as a failure.
+  // Called after each pass that ran; false ends the passes there, an error as a failure.
   std::function<Result<bool>(const MemoryPass&, const Program&, bool changed)> after = {};
 };
 

@@ -167,7 +167,7 @@ private:
   std::vector<int32_t> left_;  // uses of each buffer
 };
 
-// Operands first, those that need most beyond what they leave behind before the others, as Sethi and Ullman order the
+// Operands first, those that need most beyond what they leave before the others, as Sethi and Ullman order the
 // operands of an expression. A graph is treated like the tree it unfolds to.
 class DepthFirst {
 public:

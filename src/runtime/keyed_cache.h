@@ -54,7 +54,7 @@ private:
     order_.push_front(key);
     slot->place = order_.begin();
     std::shared_ptr<Slot> taken = slot;
-    // Whoever uses what goes holds it for as long as needed.
+    // What goes lives on as long as a caller holds it.
     while (slots_.size() > limit_) {
       slots_.erase(order_.back());
       order_.pop_back();

@@ -70,8 +70,8 @@ private:
   sigset_t before_;
 };
 
-// Takes away all that is temporary, for a program that ends now. Whoever wants something temporary afterwards, or is
-// Uninterrupted, waits for ever. From any thread, but no signal handler.
+// Takes away all that is temporary, for a program that ends now. A thread that wants something temporary afterwards, or
+// is Uninterrupted, waits for ever. From any thread, but no signal handler.
 void removeTemporaries();
 
 }  // namespace aglow

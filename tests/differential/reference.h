@@ -26,8 +26,8 @@ public:
   // The values of all nodes' results in the function's order, to cut graphs in two.
   const std::vector<std::vector<Tensor>>& values() const { return values_; }
 
-  // The first difference in words, or nothing. What is more than some units in the last place away is measured before
-  // it is told.
+  // The first difference in words, or nothing. What is more than some units in the last place away is measured
+  // first.
   std::string difference(size_t output, const Tensor& got);
   // How far each element may be off, as f64; infinite where nothing can be said.
   Tensor bounds(size_t output);

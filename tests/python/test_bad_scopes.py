@@ -1,4 +1,4 @@
-"""Faults are all listed at once, wherever they lie: in nested graphs, in branches not taken, in functions, behind
+"""Faults are all listed at once, wherever they lie: in nested graphs, in branches not taken, in functions, after
 other faults; each with its place in scope."""
 import re
 

@@ -150,8 +150,8 @@ def test_nodes_are_sorted(refusal, name):
     outcome = refusal.run(SORTED[name](), {"x": X})
     assert (outcome.code, outcome.err) == (0, "")
     np.testing.assert_array_equal(np.load(refusal.out / "0.npy"), -RELU)
-    told = refusal.run(SORTED[name](), {"x": X}, options=["-v"])
-    assert told.code == 0 and "the nodes are not in order" in told.err and "they are sorted" in told.err, told.err
+    done = refusal.run(SORTED[name](), {"x": X}, options=["-v"])
+    assert done.code == 0 and "the nodes are not in order" in done.err and "they are sorted" in done.err, done.err
     for path in refusal.out.iterdir():
         path.unlink()
     refusal.refuse(SORTED[name](), {2}, "the nodes are not in order", inputs={"x": X}, options=["--strict"])

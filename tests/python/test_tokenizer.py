@@ -71,7 +71,7 @@ def test_no_strings(run):
 FAULTS = [
     ({"separators": [" "], "mincharnum": 0}, 2, "expected a positive attribute 'mincharnum', got 0"),
     ({}, 2, "expected one of the attributes 'separators' and 'tokenexp'"),
-    ({"separators": ["["]}, 2, "is no regular expression"),
+    ({"separators": ["["]}, 2, "is not a regular expression"),
     ({"tokenexp": ".", "mincharnum": 2}, 2, "expected 'mincharnum' 1 for tokens that are characters, got 2"),
 ]
 

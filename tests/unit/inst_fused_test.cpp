@@ -126,7 +126,7 @@ TEST(Fused, RefusesWhatIsWrong) {
       // Nothing but an anchor comes first.
       {"fused @out %y, @in %x, @in %square { %a = local f32[2,3] Relu @out %a, @in %x MatMul @out %y, @in %a, @in "
        "%square }",
-       "MatMul stands behind the first"},
+       "MatMul stands after the first"},
       // Loops over different shapes.
       {"fused @out %y, @in %w, @in %x { %a = local f32[3] Neg @out %a, @in %w Add @out %y, @in %x, @in %a }",
        "the body's loop is over [3]"},

@@ -314,7 +314,7 @@ private:
 
 struct Candidate {
   OpUse use;
-  std::vector<Value> existing;  // empty where the operand is made afresh, or absent
+  std::vector<Value> existing;  // empty where the operand is made for the node, or absent
 };
 
 bool small(const std::vector<Type>& types, int64_t most) {

@@ -80,8 +80,8 @@ protected:
       }
     }
     runTime_.observeContext = observer;
-    runTime_.observe = observer == nullptr ? nullptr : +[](void* told, int32_t instr, int32_t after) {
-      auto* to = static_cast<RunObserver*>(told);
+    runTime_.observe = observer == nullptr ? nullptr : +[](void* context, int32_t instr, int32_t after) {
+      auto* to = static_cast<RunObserver*>(context);
       if (after == 0)
         to->begin(static_cast<size_t>(instr), 0);
       else

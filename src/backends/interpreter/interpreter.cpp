@@ -83,7 +83,7 @@ InterpreterExecutable::InterpreterExecutable(std::vector<Program> programs, cons
   }
 }
 
-// Locals of one instruction lie one behind the other; those of the next one take the same bytes.
+// Locals of one instruction lie one after the other; those of the next one take the same bytes.
 Result<InterpreterExecutable::LocalPlaces> InterpreterExecutable::placeLocals(const Program& program) {
   LocalPlaces places{.offsets = std::vector<int64_t>(program.regions.size()), .bytes = 0};
   for (const Instr& instr : program.instrs) {

@@ -16,7 +16,7 @@ namespace {
 
 template <class T>
 std::string plain(T value) {
-  char text[1200];  // the smallest double has 1074 digits behind its point
+  char text[1200];  // the smallest double has 1074 digits after its point
   const auto end = std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed);
   AGLOW_CHECK(end.ec == std::errc(), "a number does not fit its text");
   return {text, end.ptr};

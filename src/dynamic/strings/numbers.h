@@ -10,7 +10,7 @@ namespace aglow::strings {
 // exponent; "INF", "-INF" and "NaN"; truth values are "1" and "0".
 StringTensor textOf(const Tensor& numbers);
 // Plain and scientific notation, blanks around it, infinities and NaN in any case. Int64, UInt64, Float32 and Float64;
-// whole numbers are cut off behind the point. RuntimeValue when a string is no number or lies outside of the kind.
+// whole numbers are cut off after the point. RuntimeValue when a string is not a number or lies outside of the kind.
 Result<Tensor> numbersOf(const StringTensor& strings, ElemKind kind);
 
 }  // namespace aglow::strings

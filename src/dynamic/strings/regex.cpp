@@ -24,7 +24,7 @@ Result<Pattern> Pattern::create(const std::string& pattern, Prefer prefer) {
   auto expression = std::make_shared<const Expression>(pattern, options);
   if (!expression->re.ok())
     return Error{.code = Code::BadNode,
-                 .message = fmt::format("the pattern {} is no regular expression: {}", quoted(pattern),
+                 .message = fmt::format("the pattern {} is not a regular expression: {}", quoted(pattern),
                                         shown(expression->re.error()))};
   return Pattern(std::move(expression));
 }

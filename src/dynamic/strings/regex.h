@@ -18,7 +18,7 @@ public:
   static Result<Pattern> create(const std::string& pattern, Prefer prefer = Prefer::First);
 
   bool matchesAll(std::string_view text) const;
-  // The first match that begins at a position or behind it.
+  // The first match that begins at a position or after it.
   struct Span {
     size_t begin = 0, end = 0;
   };

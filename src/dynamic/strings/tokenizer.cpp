@@ -25,16 +25,16 @@ int64_t characters(std::string_view text) {
   return count;
 }
 
-// Where the character behind the one at a position begins.
-size_t behind(std::string_view text, size_t at) { return at < text.size() ? at + utf8Length(text, at) : at + 1; }
+// Where the character after the one at a position begins.
+size_t after(std::string_view text, size_t at) { return at < text.size() ? at + utf8Length(text, at) : at + 1; }
 
 Tokens lettersOf(std::string_view text) {
   Tokens tokens;
-  for (size_t at = 0; at < text.size(); at = behind(text, at)) tokens.push_back(text.substr(at, behind(text, at) - at));
+  for (size_t at = 0; at < text.size(); at = after(text, at)) tokens.push_back(text.substr(at, after(text, at) - at));
   return tokens;
 }
 
-// What stands between separators. Where one is empty, the character behind it goes too.
+// What stands between separators. Where one is empty, the character after it goes too.
 Tokens between(const Tokens& texts, const Pattern& separator, int64_t shortest) {
   Tokens tokens;
   const auto add = [&](std::string_view token) {
@@ -44,14 +44,14 @@ Tokens between(const Tokens& texts, const Pattern& separator, int64_t shortest) 
     size_t at = 0;
     while (const auto match = separator.find(text, at)) {
       add(text.substr(at, match->begin - at));
-      at = match->end > match->begin ? match->end : behind(text, match->begin);
+      at = match->end > match->begin ? match->end : after(text, match->begin);
     }
     if (at < text.size()) add(text.substr(at));
   }
   return tokens;
 }
 
-// What a pattern finds. Behind a match that is too short, the search goes on at its second character.
+// What a pattern finds. After a match that is too short, the search goes on at its second character.
 Tokens matchesOf(std::string_view text, const Pattern& pattern, int64_t shortest) {
   Tokens tokens;
   size_t at = 0;
@@ -59,7 +59,7 @@ Tokens matchesOf(std::string_view text, const Pattern& pattern, int64_t shortest
     const std::string_view token = text.substr(match->begin, match->end - match->begin);
     const bool enough = characters(token) >= shortest;
     if (enough) tokens.push_back(token);
-    at = enough ? match->end : behind(text, match->begin);
+    at = enough ? match->end : after(text, match->begin);
   }
   return tokens;
 }

@@ -14,7 +14,7 @@ namespace aglow::onnx {
 // What happens where a model departs from the standard.
 struct Tolerance {
   bool strict = false;                         // it is an error
-  std::function<void(const Departure&)> warn;  // otherwise heard here, maybe several times; empty: by nobody
+  std::function<void(const Departure&)> warn;  // otherwise called with each, maybe several times; may be empty
 
   // Nothing where it is accepted.
   std::optional<Error> judge(const Departure& departure) const;

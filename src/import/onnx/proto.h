@@ -151,7 +151,7 @@ struct Function {
 struct Departure {
   Error fault;          // what the standard forbids
   std::string meaning;  // what it is taken for
-  bool silent = false;  // nothing depends on it: said only to those who want to hear everything
+  bool silent = false;  // nothing depends on it: reported only where everything is asked for
 
   // "warning[E204] model.onnx: what is wrong; what it is taken for"
   std::string text(std::string_view file) const;

@@ -25,7 +25,7 @@ struct Machine {
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;  // bytes of data cache for one core
 };
 
-// A function that generated code hands to a kernel, behind its four parameters.
+// A function that generated code hands to a kernel, after its four parameters.
 struct FunctionParam {
   enum class Kind : uint8_t { Epilogue, Load, Store };
   enum class Domain : uint8_t { F32, F64, I64 };
@@ -34,7 +34,7 @@ struct FunctionParam {
   int operand = 0;              // Load: number of the input; Store: number of the result
 };
 
-// An address of the instruction, in the order of abi.h, and how many bytes behind it a kernel begins.
+// An address of the instruction, in the order of abi.h, and how many bytes after it a kernel begins.
 struct KernelAddress {
   int operand = 0;
   int64_t offset = 0;

@@ -13,7 +13,7 @@ struct RunTime {
   // Calls step for all units, in parts, from any number of threads; the largest of what the calls give. None: one call.
   int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t units) = nullptr;
   void* parallelContext = nullptr;
-  // Told before (0) and after (1) each instruction, by its number. None: nobody is.
+  // Called before (0) and after (1) each instruction, with its number; may be null.
   void (*observe)(void* context, int32_t instr, int32_t after) = nullptr;
   void* observeContext = nullptr;
 };
@@ -25,7 +25,7 @@ struct ProgramStep {
   enum Kind : int32_t {
     Alone,   // the function is called once, for all units
     Spread,  // the run time may call it in parts
-    Guard,   // unless one of so many bools at its address is true, the next `function` steps are left out
+    Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out
   };
   int64_t units;
   int32_t function;      // its number among the program's functions
@@ -34,7 +34,7 @@ struct ProgramStep {
   int32_t instr;
 };
 
-// Address `i` of a program's steps lies `offsets[i]` bytes behind the base with the number `bases[i]`, or behind the
+// Address `i` of a program's steps lies `offsets[i]` bytes after the base with the number `bases[i]`, or after the
 // program's own data; null where that is kNoBase.
 inline constexpr int32_t kNoBase = -1, kDataBase = -2;
 struct ProgramTables {

@@ -51,7 +51,7 @@ void* addressOf(const ProgramTables& tables, void* const* bases, int32_t number)
 
 }  // namespace
 
-// `slots` has room for the addresses of any step. `observer` is the run time, or null where it is never told.
+// `slots` has room for the addresses of any step. `observer` is the run time, or null where none is called.
 extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* bases, void** slots,
                                      const RunTime* runTime, const RunTime* observer) {
   Observed observed(observer);

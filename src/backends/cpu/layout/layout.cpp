@@ -1,5 +1,5 @@
-// The order of the passes. What they leave behind is removed here; rules of the optimizer do not run again, since those
-// that move transposes would take the layouts apart.
+// The order of the passes. What they no longer need is removed here; rules of the optimizer do not run again, since
+// those that move transposes would take the layouts apart.
 #include "backends/cpu/layout/layout.h"
 
 #include "optimize/passes.h"

@@ -16,7 +16,7 @@ namespace aglow::codegen {
 struct CodeOptions {
   std::string name = "model";  // of the function, after which its parts are named
   bool threads = false;        // steps go through RunTime::parallelFor
-  bool observed = false;       // RunTime::observe is told of each instruction
+  bool observed = false;       // RunTime::observe is called for each instruction
   bool apart = false;          // each instruction keeps a function of its own, named after its node
 };
 

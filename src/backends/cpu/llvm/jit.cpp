@@ -31,7 +31,7 @@ namespace {
 
 using llvm::orc::RTDyldObjectLinkingLayer;
 
-// One line for each function: address, size, name. A profile without names is no reason to fail.
+// One line for each function: address, size, name. A profile without names is better than a failure.
 void writePerfMap(const llvm::object::ObjectFile& object, const llvm::RuntimeDyld::LoadedObjectInfo& loaded) {
   const std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));

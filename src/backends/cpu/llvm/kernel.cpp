@@ -76,7 +76,7 @@ private:
   }
 
   // The first few problems of a kernel get functions of their own; the rest of a general one's share a function, which
-  // finds the descriptor behind the other addresses.
+  // finds the descriptor after the other addresses.
   void share(Step& made, const cpu::KernelStep& step, const std::string& name) {
     constexpr int kMostSpecialised = 64;
     SharedKernels& shared = context_.shared;

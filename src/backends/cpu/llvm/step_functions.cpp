@@ -12,7 +12,7 @@ namespace aglow::codegen {
 
 namespace {
 
-// Microseconds below which an instruction is done sooner than a second thread is told of it.
+// Microseconds below which an instruction is done before a second thread would begin.
 constexpr double kWorthThreads = 8;
 
 std::string attributesText(const Attrs& attrs) {

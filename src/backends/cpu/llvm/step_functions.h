@@ -18,7 +18,7 @@ public:
 
   // Nothing for an instruction that does nothing when run. With CodeOptions::apart, nothing is shared.
   Steps of(const Instr& instr);
-  // What addresses in the program's data are behind.
+  // What addresses in the program's data are offsets from.
   const std::string& data() const { return kernels_.data; }
   // Whether several threads get an instruction done sooner than one.
   bool worthThreads(const Instr& instr) const;

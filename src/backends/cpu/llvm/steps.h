@@ -16,7 +16,7 @@
 
 namespace aglow::codegen {
 
-// Where a step finds something: a region or the program's data, or what lies some bytes behind the beginning of one.
+// Where a step finds something: a region or the program's data, or an offset in bytes from the beginning of one.
 // kNoRegion: null.
 struct StepAddress {
   static constexpr RegionId kData = -2;

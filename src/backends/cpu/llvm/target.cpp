@@ -76,14 +76,14 @@ Error badTarget(std::string message, std::string hint) {
 Error untested(const std::string& triple) {
   std::vector<std::string_view> names;
   for (const TestedTarget& row : kTestedTargets) names.emplace_back(row.triple);
-  return badTarget(fmt::format("'{}' is no target that code is generated for", triple),
+  return badTarget(fmt::format("'{}' is not a target that code is generated for", triple),
                    fmt::format("--target takes {}", fmt::join(names, ", ")));
 }
 
 // Unknown names are only warned about by LLVM, on standard error; here they end the compilation.
 Status checkNames(const llvm::MCSubtargetInfo& info, const TargetOptions& options, const std::string& cpu) {
   if (!info.isCPUStringValid(cpu))
-    return badTarget(fmt::format("'{}' is no processor of {}", cpu, info.getTargetTriple().getArchName().str()),
+    return badTarget(fmt::format("'{}' is not a processor of {}", cpu, info.getTargetTriple().getArchName().str()),
                      "`llc --mtriple=TRIPLE --mcpu=help` lists them");
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(options.features).split(names, ',', -1, false);
@@ -92,8 +92,9 @@ Status checkNames(const llvm::MCSubtargetInfo& info, const TargetOptions& option
     const auto known = [&](const llvm::SubtargetFeatureKV& f) { return f.Key == name.drop_front(); };
     const auto all = info.getAllProcessorFeatures();
     if (!signedName || std::none_of(all.begin(), all.end(), known))
-      return badTarget(fmt::format("'{}' is no feature of {}", name.str(), info.getTargetTriple().getArchName().str()),
-                       "write --features +avx2,-avx512f; `llc --mtriple=TRIPLE --mattr=help` lists them");
+      return badTarget(
+          fmt::format("'{}' is not a feature of {}", name.str(), info.getTargetTriple().getArchName().str()),
+          "write --features +avx2,-avx512f; `llc --mtriple=TRIPLE --mattr=help` lists them");
   }
   return {};
 }

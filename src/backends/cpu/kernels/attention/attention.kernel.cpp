@@ -10,7 +10,7 @@ namespace aglow::cpu {
 
 // ---------------------------------------------------------------- packing
 
-// Rows [count, depth] that lie `step` apart become [depth, 2 W], with zeros behind the last one.
+// Rows [count, depth] that lie `step` apart become [depth, 2 W], with zeros after the last one.
 template <int W>
 AGLOW_INLINE void packTransposed(const float* from, int64_t step, int64_t count, int64_t depth, float* to) {
   using V = Lanes<float, W>;

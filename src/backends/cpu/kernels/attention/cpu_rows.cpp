@@ -30,7 +30,7 @@ AttentionRows rowsOf(const Shape& shape) {
   return {.batch = shape[1] * shape[2] * shape[3], .head = shape[2] * shape[3], .row = shape[3]};
 }
 
-void sayMask(AttentionDesc& d, const Problem& problem) {
+void setMask(AttentionDesc& d, const Problem& problem) {
   if (!problem.has(3)) return;
   const Type& mask = problem.inType(3);
   const std::vector<int64_t> strides = broadcastStrides(mask.shape(), Shape{d.batch, d.heads, d.queries, d.keys});
@@ -56,7 +56,7 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   d.k = rowsOf(k);
   d.v = rowsOf(v);
   d.y = rowsOf(problem.outType().shape());
-  sayMask(d, problem);
+  setMask(d, problem);
   d.left = problem.attrs.integer("left");
   d.right = problem.attrs.integer("right");
   d.offset = problem.attrs.integer("offset");

@@ -15,7 +15,7 @@ struct WinogradDesc {
   // Tiles are done in runs of `run`. V holds [position][block][tile of the run][lane], M the same with vectors; a
   // position's matrix and the distance to the next:
   int64_t run, vPosition, mPosition;
-  int64_t scratch, vOffset, mOffset;  // number of the address, elements behind it
+  int64_t scratch, vOffset, mOffset;  // number of the address, offsets in elements
 
   // All in one: a unit is a group of runs with V and M of its own, unitElements from one to the next. The products are
   // those of a run. Otherwise there is one run, and a unit of a transform is a group of tiles of a block.

@@ -30,7 +30,7 @@ TileDesc productsOf(const WinogradDesc& d, const ConvShape& s, int64_t positions
   return products;
 }
 
-// Lays out V and M for runs of so many tiles; gives the elements of both. A line between the matrices keeps them from
+// Lays out V and M for runs of `run` tiles; gives the elements of both. A line between the matrices keeps them from
 // falling into the same sets of the cache.
 int64_t layOut(WinogradDesc& d, int64_t run, int64_t positions, int64_t lanes) {
   constexpr int64_t kLine = 16;

@@ -33,7 +33,7 @@ Sizes packedSizes(const Problem& problem) {
   return {.batches = 1, .m = problem.outType().elements() / n, .k = k, .n = n};
 }
 
-void sayResult(KernelPlan& plan, const Sizes& s) {
+void setEpilogueDims(KernelPlan& plan, const Sizes& s) {
   const int64_t dims[4] = {1, s.batches, s.m, s.n};
   std::copy_n(dims, 4, plan.epilogueDims);
   plan.flops = 2. * static_cast<double>(s.batches * s.m) * static_cast<double>(s.k) * static_cast<double>(s.n);
@@ -67,7 +67,7 @@ KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
                  .descriptor = descriptorBytes(desc),
                  .units = ceilDiv(desc.panels, matVecPanels(s.m)),
                  .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
-  sayResult(plan, s);
+  setEpilogueDims(plan, s);
   return plan;
 }
 
@@ -98,7 +98,7 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
   plan.steps.push_back(planTiles(desc, machine));
   plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
-  sayResult(plan, s);
+  setEpilogueDims(plan, s);
   return plan;
 }
 
@@ -175,7 +175,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
   }
   plan.steps.push_back(planTiles(desc, machine));
   plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
-  sayResult(plan, s);
+  setEpilogueDims(plan, s);
   return plan;
 }
 

@@ -74,7 +74,7 @@ AGLOW_INLINE Lanes<float, W> loadRest(const float* row, int64_t depth, int64_t c
 }
 
 // M rows of x by N rows of w: sums[m] has the products with the rows of w. Rows follow each other in memory, so the
-// processor itself fetches what comes next, and better than it could be told to.
+// processor itself fetches what comes next, and better than instructions could ask it to.
 template <int W, int M, int N>
 AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N], int64_t depth,
                           Lanes<float, N> (&sums)[M]) {

@@ -16,9 +16,9 @@ struct MatVecDesc {
 constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
 inline constexpr int64_t kMatVecRows = 4;
 
-// Rows of a matrix further apart, in scratch memory. A unit is so many rows.
+// Rows of a matrix further apart, in scratch memory. A unit is `unitRows` rows.
 struct SpreadDesc {
-  int64_t from, to, toOffset;  // numbers of the addresses, elements behind the second
+  int64_t from, to, toOffset;  // numbers of the addresses, offset in elements from the second
   int64_t rows, width, distance;
   int64_t unitRows;
 };

@@ -1,5 +1,5 @@
 // Constant f32 operands in the order in which CPU kernels read them: panels of `panel` neighbouring columns (or output
-// channels), filled with zeros behind the last one.
+// channels), filled with zeros after the last one.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -172,7 +172,7 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
                             .prefetches = d.prefetch > 0 && t * d.prefetch < d.prefetchable};
         const auto store = [&](int r, int c, Lanes<float, W> value)
                                __attribute__((always_inline)) { out(value, image, panel * 2 + c, row, column + r); };
-        // Said twice, so that bodies nobody needs are seen to be so.
+        // Written twice, so that the compiler sees which bodies are not needed.
         const bool whole = d.vectors % 2 == 0 || panel * 2 + 2 <= d.vectors;
         if (d.tall == d.tiles || inRow < d.tall) {
           if (whole)

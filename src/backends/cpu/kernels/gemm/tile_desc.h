@@ -6,7 +6,7 @@
 
 namespace aglow::cpu {
 
-// Where an operand starts: the number of its address in p, and elements behind it.
+// Where an operand starts: the number of its address in p, and an offset in elements.
 struct TilePlace {
   int64_t operand;
   int64_t offset;
@@ -44,8 +44,9 @@ struct TileDesc {
   int64_t tiles, tall, left, right;
 
   // A unit is a group of tiles by a group of panels, and has its own slice of the partial sums. All its tiles meet one
-  // panel before the next, and the sums over the channels are taken in passes of so many blocks. Within a pass so many
-  // blocks are summed up before they join the totals: of two short sums of f32 less is lost than of a long one.
+  // panel before the next, and the sums over the channels are taken in passes of `passBlocks` blocks. Within a pass
+  // `spanBlocks` blocks are summed up before they join the totals: of two short sums of f32 less is lost than of a long
+  // one.
   int64_t tileGroups, panelGroups;
   int64_t passBlocks, spanBlocks;
   int64_t wide;          // 1: totals are f64, for more of them than f32 adds up well

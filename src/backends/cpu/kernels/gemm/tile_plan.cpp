@@ -1,4 +1,4 @@
-// Decisions behind register tiles, from the sizes of caches and measured limits.
+// Decisions on register tiles, from the sizes of caches and measured limits.
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Rows replaced by, or combined with, others. First all indices are checked and the updates of each row are chained;
-// then every row is done once, by whoever has its turn, and rounded once however many updates meet there.
+// then every row is done once, by the thread that has its turn, and rounded once however many updates meet there.
 #include "backends/cpu/kernels/index/index.h"
 
 namespace aglow::cpu {

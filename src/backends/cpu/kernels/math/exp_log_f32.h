@@ -99,7 +99,7 @@ AGLOW_INLINE F32<W> expFlushed(F32<W> x) {
 
 template <int W>
 AGLOW_INLINE F32<W> expm1(F32<W> x) {
-  // 2^(n - 1) and a product with 2 at the end, because 2^128 is no f32.
+  // 2^(n - 1) and a product with 2 at the end, because 2^128 is not an f32.
   const auto [biased, rest] = exp_log::reduce<126>(clampLanes(x, -20.0f, 89.0f));
   const F32<W> small = exp_log::expm1OfRest(rest);
   const F32<W> scale = bitsAs<F32<W>>(bitsAs<U32<W>>(biased) << 23);

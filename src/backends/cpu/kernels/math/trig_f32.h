@@ -21,7 +21,7 @@ inline constexpr double kShift = 0x1.8p52;
 // From here on angles lose bits that matter if they are multiplied in double.
 inline constexpr float kHuge = 0x1p22f;
 
-// 2 / pi behind 32 zeros.
+// 2 / pi after 32 zeros.
 inline constexpr uint32_t kTwoOverPiBits[] = {0,          0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0,
                                               0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561};
 

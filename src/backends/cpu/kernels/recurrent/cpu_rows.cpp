@@ -29,7 +29,7 @@ Decision whole(const Problem& problem, const Machine&) {
 
 uint32_t floatBits(double value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }
 
-void sayFunctions(RecurrentDesc& d, const Attrs& attrs) {
+void setFunctions(RecurrentDesc& d, const Attrs& attrs) {
   const Result<std::vector<Activation>> known = activationsOf(attrs);
   AGLOW_CHECK(known.ok(), "the type rule has seen the functions");
   const std::vector<Activation>& functions = *known;
@@ -42,7 +42,7 @@ void sayFunctions(RecurrentDesc& d, const Attrs& attrs) {
   d.clip = floatBits(attrs.real("clip"));
 }
 
-void sayOperands(RecurrentDesc& d, const Problem& problem) {
+void setOperands(RecurrentDesc& d, const Problem& problem) {
   const auto results = static_cast<int64_t>(problem.out.size()), inputs = static_cast<int64_t>(problem.in.size());
   const auto result = [&](int i) {
     return i < results && problem.out[static_cast<size_t>(i)] != nullptr ? int64_t{i} : kAbsent;
@@ -96,8 +96,8 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   d.reverse = problem.attrs.word("direction") == "reverse" ? 1 : 0;
   if constexpr (cell == kCellGru) d.stateFirst = problem.attrs.flag("linear_before_reset") ? 1 : 0;
   if constexpr (cell == kCellLstm) d.inputForget = problem.attrs.flag("input_forget") ? 1 : 0;
-  sayFunctions(d, problem.attrs);
-  sayOperands(d, problem);
+  setFunctions(d, problem.attrs);
+  setOperands(d, problem);
   const int64_t scratch = placeScratch(d);
 
   // A chunk of weights stays in the second-level cache while all inputs pass it.

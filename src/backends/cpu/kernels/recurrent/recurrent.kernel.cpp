@@ -37,7 +37,7 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
 
 // One row of the batch in one direction: what its cell reads and writes, hidden elements of each.
 struct RecurrentRow {
-  const float *inputs, *fresh;  // of the gates, one behind the other
+  const float *inputs, *fresh;  // of the gates, one after the other
   float *h, *c, *seen;
   const float *peepholes, *lateBias;  // null: none
 };

@@ -33,7 +33,7 @@ inline constexpr int64_t kAbsent = -1;
 struct RecurrentDesc {
   int64_t cell, steps, batch, width, hidden, gates;
   int64_t directions, reverse;  // reverse: the only direction runs from the last step to the first
-  int64_t stateFirst;           // GRU: the reset gate is applied behind the product (linear_before_reset)
+  int64_t stateFirst;           // GRU: the reset gate is applied after the product (linear_before_reset)
   int64_t inputForget;          // LSTM
   int64_t clips;
   uint32_t clip, unused;  // bits of a float
@@ -46,7 +46,7 @@ struct RecurrentDesc {
 
   // Floats from the beginning of the scratch memory: inputs times weights [directions, steps * batch, gates * hidden],
   // summed biases [directions, gates * hidden], the state times weights [directions, batch, gates * hidden], the state
-  // and the cell [directions, batch, hidden], and the state behind the reset gate.
+  // and the cell [directions, batch, hidden], and the state after the reset gate.
   int64_t products, sums, fresh, h, c, seen;
 
   // A unit of the first step is `chunk` rows of one direction's w; a unit of the second is all steps of one direction
