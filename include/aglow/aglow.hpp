@@ -76,9 +76,9 @@ public:
 
   // Refuses models that depart from the standard, also where their meaning is plain.
   Options& strict(bool on = true) { return checked(aglow_options_set_strict(handle(), on ? 1 : 0)); }
-  // Hears of departures that are accepted, from any thread that loads or runs a model.
-  Options& onWarning(std::function<void(const std::string&)> hear) {
-    warning_ = std::make_shared<detail::Warning>(std::move(hear));
+  // Called with departures that are accepted, from any thread that loads or runs a model.
+  Options& onWarning(std::function<void(const std::string&)> warn) {
+    warning_ = std::make_shared<detail::Warning>(std::move(warn));
     const aglow_warning call = [](const char* text, void* context) { (*static_cast<detail::Warning*>(context))(text); };
     return checked(aglow_options_set_warning(handle(), call, warning_.get()));
   }

@@ -187,9 +187,9 @@ const aglow_options& aglow::orDefault(const aglow_options* options) {
 onnx::ImportOptions aglow::importOptions(const aglow_options& options, std::string_view file) {
   onnx::ImportOptions import = options.import;
   if (options.warning != nullptr)
-    import.tolerance.warn = onnx::onceEach([hear = options.warning, context = options.warningContext,
+    import.tolerance.warn = onnx::onceEach([warn = options.warning, context = options.warningContext,
                                             place = std::string(file)](const onnx::Departure& departure) {
-      if (!departure.silent) hear(departure.text(place).c_str(), context);
+      if (!departure.silent) warn(departure.text(place).c_str(), context);
     });
   return import;
 }

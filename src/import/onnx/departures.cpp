@@ -278,17 +278,17 @@ Diagnostics Tolerance::judge(const Model& model) const {
   return faults;
 }
 
-std::function<void(const Departure&)> onceEach(std::function<void(const Departure&)> hear) {
-  struct Heard {
+std::function<void(const Departure&)> onceEach(std::function<void(const Departure&)> warn) {
+  struct Reported {
     std::mutex mutex;
     std::unordered_set<std::string> texts;
   };
-  return [heard = std::make_shared<Heard>(), hear = std::move(hear)](const Departure& departure) {
+  return [reported = std::make_shared<Reported>(), warn = std::move(warn)](const Departure& departure) {
     {
-      const std::lock_guard lock(heard->mutex);
-      if (!heard->texts.insert(departure.fault.text()).second) return;
+      const std::lock_guard lock(reported->mutex);
+      if (!reported->texts.insert(departure.fault.text()).second) return;
     }
-    hear(departure);
+    warn(departure);
   };
 }
 

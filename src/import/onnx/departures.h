@@ -23,7 +23,7 @@ struct Tolerance {
 };
 
 // Passes each departure on once, however often it is heard; safe from several threads.
-std::function<void(const Departure&)> onceEach(std::function<void(const Departure&)> hear);
+std::function<void(const Departure&)> onceEach(std::function<void(const Departure&)> warn);
 
 // The shape of the counter or condition that a loop hands to its body: a scalar, or [1] where the body declares that.
 Shape loopInputShape(const ValueInfo& input);
