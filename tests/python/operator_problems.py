@@ -129,6 +129,9 @@ REDUCTIONS = {
                problem("T[2,3,4]", is_=lambda x: x.min(0), attrs="kind = min, axes = [0], keepdims = false", kinds=NUMBERS),
                problem("T[2,8]", is_=lambda x: x.mean(1), attrs="kind = mean, axes = [1], keepdims = false", kinds=REALS),
                problem("f32[3,200] in 1e38..3e38", is_=lambda x: x.mean(1), attrs="kind = mean, axes = [1], keepdims = false"),
+               *[problem("f32[3,9001] in -1..2", is_=lambda x, f=f: f(x.astype(np.float64), 1),
+                         attrs=f"kind = {kind}, axes = [1], keepdims = false", tolerance=16)
+                 for kind, f in [("sum", np.sum), ("mean", np.mean)]],
                problem("f32[200,3] in 1e38..3e38", is_=lambda x: x.mean(0), attrs="kind = mean, axes = [0], keepdims = false"),
                problem("f32[2,0]", is_=lambda x: np.full(2, -inf), attrs="kind = max, axes = [1], keepdims = false"),
                problem("i8[2,0]", is_=lambda x: np.full(2, 127), attrs="kind = min, axes = [1], keepdims = false")],
@@ -217,7 +220,12 @@ NORMS = {
                   problem("f32[2,3,4]", "f32[3,4]", "f32[3,4]", attrs="axis = 1, epsilon = 0.1",
                           is_=lambda x, s, b: layer_norm(x, s, b, 1, 0.1), results=["f32"] * 3, tolerance=16),
                   *[problem(f"f32[3,50] in {span}", "f32[50]", "f32[50]", is_=layer_norm, results=["f32"] * 3, tolerance=16)
-                    for span in LARGE]],
+                    for span in LARGE],
+                  # Squares that vanish in f32; rows of several blocks, the one with a number that leaves its range.
+                  problem("f32[3,50] in 1e-30..2e-30", "f32[50]", "f32[50]", attrs="epsilon = 0.0", results=["f32"] * 3,
+                          is_=lambda x, s, b: layer_norm(x, s, b, -1, 0.0), tolerance=16),
+                  *[problem(f"f32[2,9001] in {span}", "f32[9001]", "f32[9001]", is_=layer_norm, results=["f32"] * 3,
+                            tolerance=16) for span in ["-1..1", LARGE[0]]]],
     "RMSNorm": [problem("T[3,4]", "T[4]", is_=lambda x, s: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * s,
                         kinds=REALS, tolerance=8),
                 *[problem(f"f32[3,50] in {span}", "f32[50]", tolerance=8,

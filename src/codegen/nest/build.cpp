@@ -257,9 +257,59 @@ private:
                         : how == "prod" ? Scalar::Mul
                                         : Scalar::Add;
     reduction.start = extremum ? extremumStart(element, kind, how == "max") : one(kind, how == "prod");
+    if (reduction.combine == Scalar::Add && kind == ElemKind::Float64 && endsNarrow(member)) {
+      reduction.narrow = narrowed(reduction.value);
+      if (reduction.narrow >= 0) reduction.trust = trustIn(reduction.narrow, how == "sum");
+      // Who asks for sums in f64 of what may cancel each other means it.
+      if (element == kind && reduction.trust != Reduction::Trust::Normal) reduction.narrow = -1;
+    }
     member.value = static_cast<int>(nest_.reductions.size());
     nest_.stages.back().reductions.push_back(member.value);
     nest_.reductions.push_back(reduction);
+  }
+
+  // Whether nothing sees more of a result than f32 holds: it is no wider, or a root is taken of it, which may stand on
+  // a constant, before it becomes as narrow.
+  bool endsNarrow(const Member& member) const {
+    if (typeOf(member.result).kind() != ElemKind::Float64) return true;
+    if (slotOf(member.result) >= 0) return false;
+    const auto self = static_cast<int>(&member - members_.data());
+    bool used = false;
+    for (const Member& user : members_) {
+      if (std::find(user.from.begin(), user.from.end(), self) == user.from.end()) continue;
+      const Op op = opOf(user.instr->attrs.op());
+      const bool root = op == Op::Sqrt, sum = op == Op::Add && addsToIt(user, self);
+      if (op != Op::Cast && !root && !sum) return false;
+      if (!endsNarrow(user)) return false;
+      used = true;
+    }
+    return used;
+  }
+
+  bool addsToIt(const Member& sum, int term) const {
+    const size_t other = sum.from[0] == term ? 1 : 0;
+    const RegionId region = sum.instr->inputs()[other].region;
+    const auto* constant = program_[region].as<ConstantInit>();
+    if (constant == nullptr) return false;
+    const std::vector<double> numbers = constant->bytes.doubles();
+    return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x >= 0; });
+  }
+
+  // The same value in f32, if it is made of such values.
+  int narrowed(int id) {
+    const Expr e = nest_.value(id);
+    if (e.op == Expr::Op::Convert && nest_.value(e.a).kind == ElemKind::Float32) return e.a;
+    if (e.op != Expr::Op::Apply || e.kind != ElemKind::Float64 || e.scalar != Scalar::Mul) return -1;
+    const int a = narrowed(e.a), b = e.b == e.a ? a : narrowed(e.b);
+    return a < 0 || b < 0 ? -1 : values_.apply(Scalar::Mul, ElemKind::Float32, a, b);
+  }
+
+  // A sum that is f32 in the end, of terms that are not negative, leaves the range only if its result does.
+  Reduction::Trust trustIn(int narrow, bool isSum) const {
+    const Expr& e = nest_.value(narrow);
+    if (e.op == Expr::Op::Apply && e.scalar == Scalar::Mul) return Reduction::Trust::Normal;
+    const bool positive = e.op == Expr::Op::Apply && (e.scalar == Scalar::Exp || e.scalar == Scalar::Abs);
+    return positive && isSum ? Reduction::Trust::Always : Reduction::Trust::Finite;
   }
 
   static uint64_t one(ElemKind kind, bool isOne) {

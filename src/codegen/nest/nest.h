@@ -89,10 +89,18 @@ struct Store {
 
 // Combines the values at the points of a row, in any order, by Add, Mul, Max or Min.
 struct Reduction {
+  // Which sums of `narrow` values are as good as the wide one. Finite: none has left the range of f32 on the way.
+  // Normal: nor has a product vanished, since the sum is too large for those to matter.
+  enum class Trust : uint8_t { Always, Finite, Normal };
+  static constexpr double kNormal = 0x1p-90;
+
   Scalar combine = Scalar::Add;
   ElemKind kind = ElemKind::Float32;
   uint64_t start = 0;  // the neutral value, as in Expr::number
   int value = -1;
+  // The value in f32, of a sum in f64: a printer may add these up instead, in f32 and not too many after one another.
+  int narrow = -1;
+  Trust trust = Trust::Finite;
 };
 
 // Values [begin, end) of the nest, each computed from those before it; then the stores, which stand after all loads

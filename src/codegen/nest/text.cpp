@@ -1,7 +1,9 @@
 #include "codegen/nest/text.h"
 
 #include <fmt/format.h>
+
 #include <fmt/ranges.h>
+#include <array>
 
 #include <cstring>
 
@@ -91,8 +93,11 @@ std::string print(const Nest& nest) {
     printBlock(nest, stage.each, out);
     for (const int id : stage.reductions) {
       const Reduction& r = nest.reductions[static_cast<size_t>(id)];
-      out += fmt::format("    r{} {} = reduce {} %{} from {}\n", id, elemName(r.kind), scalarInfo(r.combine).name,
+      static constexpr std::array kTrust = {"", " if finite", " if normal"};
+      out += fmt::format("    r{} {} = reduce {} %{} from {}", id, elemName(r.kind), scalarInfo(r.combine).name,
                          r.value, numberText(r.kind, r.start));
+      if (r.narrow >= 0) out += fmt::format(" or %{}{}", r.narrow, kTrust.at(static_cast<size_t>(r.trust)));
+      out += '\n';
     }
   }
   return out + "}\n";

@@ -86,6 +86,9 @@ private:
         return fault("reduction r{} of {} combines {}", id, elemName(r.kind), elemName(nest_.value(r.value).kind));
       if (r.combine != Scalar::Add && r.combine != Scalar::Mul && r.combine != Scalar::Max && r.combine != Scalar::Min)
         return fault("reduction r{} cannot combine by {}", id, scalarInfo(r.combine).name);
+      if (r.narrow >= 0 && (r.combine != Scalar::Add || r.kind != ElemKind::Float64 || r.narrow >= stage.each.end ||
+                            nest_.value(r.narrow).kind != ElemKind::Float32))
+        return fault("reduction r{} cannot combine %{} instead", id, r.narrow);
       if (reduced_[static_cast<size_t>(id)]) return fault("reduction r{} is listed twice", id);
       reduced_[static_cast<size_t>(id)] = true;
     }

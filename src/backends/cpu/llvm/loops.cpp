@@ -1,10 +1,15 @@
 // Nests as functions: every row is visited once, in its stages, with the last axis in vectors.
+#include <llvm/IR/MDBuilder.h>
+
 #include "backends/cpu/llvm/points.h"
 #include "codegen/nest/build.h"
 
 namespace aglow::codegen {
 
 namespace {
+
+// Vectors that a reduction combines side by side: each of its steps waits for the one before it.
+constexpr int kChains = 4;
 
 class LoopEmitter {
 public:
@@ -37,7 +42,7 @@ private:
   }
 
   void emitUnits(PointEmitter& points) {
-    points.makeSlots(widths());
+    points.makeSlots(widths(), kChains);
     emitLoop(b, function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* unit) {
       llvm::Value* row = unit;
       llvm::Value* begin = number(0);
@@ -51,11 +56,66 @@ private:
       for (const nest::Stage& stage : nest_.stages) {
         points.row(stage.row, {.width = 1, .offset = [&](size_t access) { return offsets[access]; }});
         if (stage.each.empty()) continue;
-        points.startReductions(stage);
-        emitAxes(outer_, offsets, number(0), begin, end, [&](const Points& at) { points.each(stage, at); });
-        points.finishReductions(stage);
+        chains_ = stage.reductions.empty() ? 1 : kChains;
+        const auto pass = [&](bool narrow) {
+          const auto each = [&](const Points& at) { points.each(stage, at); };
+          points.startReductions(stage, narrow);
+          llvm::Value* from = begin;
+          if (narrow && nest_.rowLength() > block())
+            from = emitLoop(b, begin, end, block(), [&](llvm::Value* at) {
+              emitAxes(outer_, offsets, number(0), at, b.CreateAdd(at, number(block())), each);
+              points.widenReductions(stage);
+            });
+          emitAxes(outer_, offsets, number(0), from, end, each);
+          points.finishReductions(stage);
+        };
+        const bool narrow = narrows(stage);
+        pass(narrow);
+        llvm::Value* trusted = narrow ? points.trusted(stage) : nullptr;
+        if (trusted != nullptr) emitUnless(trusted, stage, points, [&] { pass(false); });
       }
     });
+  }
+
+  // Points whose sums are taken in f32: 64 of them after one another in each lane.
+  int64_t block() const { return int64_t{64} * kChains * widths().front(); }
+
+  // Whether sums are first taken of f32: where the row is a block or can be cut into blocks, and a second pass, in f64,
+  // would find what the first one did.
+  bool narrows(const nest::Stage& stage) const {
+    bool any = false, again = true;
+    for (const nest::Store& store : stage.each.stores) again = again && store.access < 0;
+    for (const int id : stage.reductions) {
+      const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+      if (reduction.narrow < 0) continue;
+      if (!again && reduction.trust != nest::Reduction::Trust::Always) return false;
+      any = true;
+    }
+    return any && (nest_.rowLength() <= block() || nest_.innerAxes() == 1);
+  }
+
+  // Does the pass again, which gives the reductions other totals, where the first ones are not to be trusted.
+  void emitUnless(llvm::Value* trusted, const nest::Stage& stage, PointEmitter& points,
+                  llvm::function_ref<void()> pass) {
+    llvm::LLVMContext& c = b.getContext();
+    llvm::BasicBlock* first = b.GetInsertBlock();
+    llvm::BasicBlock* again = llvm::BasicBlock::Create(c, "again", function_);
+    llvm::BasicBlock* done = llvm::BasicBlock::Create(c, "done", function_);
+    b.CreateCondBr(trusted, done, again, llvm::MDBuilder(c).createLikelyBranchWeights());
+    std::vector<llvm::Value*> before;
+    for (const int id : stage.reductions) before.push_back(points.total(id));
+    b.SetInsertPoint(again);
+    pass();
+    llvm::BasicBlock* last = b.GetInsertBlock();
+    b.CreateBr(done);
+    b.SetInsertPoint(done);
+    for (size_t i = 0; i < before.size(); ++i) {
+      llvm::Value*& total = points.total(stage.reductions[i]);
+      llvm::PHINode* either = b.CreatePHI(total->getType(), 2);
+      either->addIncoming(before[i], first);
+      either->addIncoming(total, last);
+      total = either;
+    }
   }
 
   // Offsets of each access for a row, from the row's number.
@@ -94,19 +154,26 @@ private:
       return;
     }
     llvm::Value* i = begin;
-    for (const int width : widths())
-      if (extent >= width)
-        i = emitLoop(b, i, end, width, [&](llvm::Value* at) {
+    const auto pass = [&](int width, int chains) {
+      if (extent < int64_t{width} * chains) return;
+      i = emitLoop(b, i, end, int64_t{width} * chains, [&](llvm::Value* first) {
+        for (int chain = 0; chain < chains; ++chain) {
+          llvm::Value* at = b.CreateAdd(first, number(int64_t{width} * chain));
           const std::vector<llvm::Value*> here = moved(at);
           const auto offset = [&](size_t access) { return here[access]; };
-          body({.width = width, .offset = offset, .position = b.CreateAdd(position, at)});
-        });
+          body({.width = width, .offset = offset, .position = b.CreateAdd(position, at), .chain = chain});
+        }
+      });
+    };
+    if (chains_ > 1) pass(widths().front(), chains_);
+    for (const int width : widths()) pass(width, 1);
   }
 
   const EmitContext& context_;
   const nest::Nest& nest_;
   llvm::IRBuilder<> b;
   size_t outer_ = 0;  // axes outside of a row
+  int chains_ = 1;    // of the stage at hand
   llvm::Function* function_ = nullptr;
 };
 

@@ -27,7 +27,7 @@ PointEmitter::PointEmitter(const EmitContext& context, llvm::IRBuilder<>& builde
   for (const nest::Table& table : nest.tables) tables_.push_back(emitTable(context.module, table));
 }
 
-void PointEmitter::makeSlots(llvm::ArrayRef<int> widths) {
+void PointEmitter::makeSlots(llvm::ArrayRef<int> widths, int chains) {
   for (const ElemKind kind : nest_.rows) {
     llvm::Type* element = lanes(1).storedScalar(kind);
     rows_.push_back(b.CreateAlloca(llvm::ArrayType::get(element, static_cast<uint64_t>(nest_.rowLength()))));
@@ -35,7 +35,13 @@ void PointEmitter::makeSlots(llvm::ArrayRef<int> widths) {
   }
   for (const nest::Reduction& reduction : nest_.reductions) {
     auto& slots = accumulators_.emplace_back();
-    for (const int width : widths) slots[width] = b.CreateAlloca(lanes(width).type(reduction.kind));
+    const auto add = [&](ElemKind kind) {
+      for (const int width : widths)
+        for (int chain = 0; chain < (width == widths.front() ? chains : 1); ++chain)
+          slots[{width, chain, kind}] = b.CreateAlloca(lanes(width).type(kind));
+    };
+    add(reduction.kind);
+    if (reduction.narrow >= 0) add(ElemKind::Float32);
   }
 }
 
@@ -110,42 +116,91 @@ void PointEmitter::each(const nest::Stage& stage, const Points& points) {
   LaneBuilder here = lanes(points.width);
   for (const int id : stage.reductions) {
     const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
-    llvm::AllocaInst* slot = accumulators_[static_cast<size_t>(id)].at(points.width);
+    const ElemKind kind = accumulated(reduction);
+    const int taken = kind == reduction.kind ? reduction.value : reduction.narrow;
+    llvm::AllocaInst* slot = accumulators_[static_cast<size_t>(id)].at({points.width, points.chain, kind});
     llvm::Value* held = b.CreateLoad(slot->getAllocatedType(), slot);
-    b.CreateStore(here.apply(reduction.combine, reduction.kind, held, value(reduction.value, here, known)), slot);
+    b.CreateStore(here.apply(reduction.combine, kind, held, value(taken, here, known)), slot);
   }
   stores(stage.each, points, known);
 }
 
-void PointEmitter::startReductions(const nest::Stage& stage) {
+void PointEmitter::startReductions(const nest::Stage& stage, bool narrow) {
+  narrow_ = narrow;
   for (const int id : stage.reductions) {
     const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
-    for (const auto& [width, slot] : accumulators_[static_cast<size_t>(id)])
-      b.CreateStore(lanes(width).number(reduction.kind, reduction.start), slot);
+    for (const auto& [of, slot] : accumulators_[static_cast<size_t>(id)])
+      b.CreateStore(lanes(std::get<0>(of)).number(std::get<ElemKind>(of), reduction.start), slot);
   }
 }
 
-// Halves until one lane is left: the same tree whatever the row's length.
+void PointEmitter::widenReductions(const nest::Stage& stage) {
+  for (const int id : stage.reductions) {
+    const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+    if (reduction.narrow < 0) continue;
+    auto& slots = accumulators_[static_cast<size_t>(id)];
+    for (const auto& [of, wide] : slots) {
+      const auto [width, chain, kind] = of;
+      if (kind != reduction.kind) continue;
+      llvm::AllocaInst* narrow = slots.at({width, chain, ElemKind::Float32});
+      llvm::Value* sum = b.CreateFPExt(b.CreateLoad(narrow->getAllocatedType(), narrow), wide->getAllocatedType());
+      b.CreateStore(b.CreateFAdd(b.CreateLoad(wide->getAllocatedType(), wide), sum), wide);
+      b.CreateStore(lanes(width).number(ElemKind::Float32, reduction.start), narrow);
+    }
+  }
+}
+
+llvm::Value* PointEmitter::trusted(const nest::Stage& stage) {
+  using Trust = nest::Reduction::Trust;
+  llvm::Value* all = nullptr;
+  const auto require = [&](llvm::Value* holds) { all = all == nullptr ? holds : b.CreateAnd(all, holds); };
+  for (const int id : stage.reductions) {
+    const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+    if (reduction.narrow < 0 || reduction.trust == Trust::Always) continue;
+    llvm::Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, total(id));
+    require(b.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(size->getType())));
+    if (reduction.trust == Trust::Normal)
+      require(b.CreateFCmpOGT(size, llvm::ConstantFP::get(size->getType(), nest::Reduction::kNormal)));
+  }
+  return all;
+}
+
+// The chains of a width become one, which is halved until one lane is left: the same tree whatever the row's length.
+llvm::Value* PointEmitter::combined(int id, ElemKind kind) {
+  const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
+  const auto combine = [&](int width, llvm::Value* x, llvm::Value* y) {
+    return x == nullptr ? y : lanes(width).apply(reduction.combine, kind, x, y);
+  };
+  std::map<int, llvm::Value*, std::greater<>> byWidth;
+  for (const auto& [of, slot] : accumulators_[static_cast<size_t>(id)]) {
+    if (std::get<ElemKind>(of) != kind) continue;
+    const int width = std::get<0>(of);
+    byWidth[width] = combine(width, byWidth[width], b.CreateLoad(slot->getAllocatedType(), slot));
+  }
+  llvm::Value* total = nullptr;
+  for (auto [widest, held] : byWidth) {
+    for (int width = widest; width > 1; width /= 2) {
+      std::vector<int> low, high;
+      for (int i = 0; i < width / 2; ++i) {
+        low.push_back(i);
+        high.push_back(i + width / 2);
+      }
+      llvm::Value* x = width == 2 ? b.CreateExtractElement(held, uint64_t{0}) : b.CreateShuffleVector(held, low);
+      llvm::Value* y = width == 2 ? b.CreateExtractElement(held, uint64_t{1}) : b.CreateShuffleVector(held, high);
+      held = combine(width / 2, x, y);
+    }
+    total = combine(1, total, held);
+  }
+  return total;
+}
+
 void PointEmitter::finishReductions(const nest::Stage& stage) {
   for (const int id : stage.reductions) {
     const nest::Reduction& reduction = nest_.reductions[static_cast<size_t>(id)];
-    const auto& slots = accumulators_[static_cast<size_t>(id)];
-    llvm::Value*& total = totals_[static_cast<size_t>(id)];
-    total = nullptr;
-    for (auto it = slots.rbegin(); it != slots.rend(); ++it) {
-      llvm::Value* held = b.CreateLoad(it->second->getAllocatedType(), it->second);
-      for (int width = it->first; width > 1; width /= 2) {
-        std::vector<int> low, high;
-        for (int i = 0; i < width / 2; ++i) {
-          low.push_back(i);
-          high.push_back(i + width / 2);
-        }
-        llvm::Value* x = width == 2 ? b.CreateExtractElement(held, uint64_t{0}) : b.CreateShuffleVector(held, low);
-        llvm::Value* y = width == 2 ? b.CreateExtractElement(held, uint64_t{1}) : b.CreateShuffleVector(held, high);
-        held = lanes(width / 2).apply(reduction.combine, reduction.kind, x, y);
-      }
-      total = total == nullptr ? held : lanes(1).apply(reduction.combine, reduction.kind, total, held);
-    }
+    total(id) = combined(id, reduction.kind);
+    if (!narrow_ || reduction.narrow < 0) continue;
+    llvm::Value* rest = combined(id, ElemKind::Float32);
+    total(id) = b.CreateFAdd(total(id), b.CreateFPExt(rest, total(id)->getType()));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "backends/cpu/llvm/steps.h"
@@ -18,6 +19,7 @@ struct Points {
   std::function<llvm::Value*(size_t access)> offset;  // the access' element at the first point
   llvm::Value* position = nullptr;                    // of the first point in its row
   llvm::Value* given = nullptr;                       // Expr::Given
+  int chain = 0;                                      // which accumulators the reductions use, of the widest points
 };
 
 // Prints blocks one after the other, where the builder stands, and remembers what later ones need.
@@ -28,15 +30,21 @@ public:
                std::vector<llvm::Value*> addresses);
 
   // Memory on the stack for rows and reductions; the builder stands in the function's entry.
-  void makeSlots(llvm::ArrayRef<int> widths);
+  void makeSlots(llvm::ArrayRef<int> widths, int chains);
 
   // What is known once per row.
   void row(const nest::Block& block, const Points& points);
   // One step of a pass: the values, what reductions take from them, the stores.
   void each(const nest::Stage& stage, const Points& points);
 
-  void startReductions(const nest::Stage& stage);
+  // Before and after a pass. Where a pass is `narrow`, sums in f64 are taken of f32.
+  void startReductions(const nest::Stage& stage, bool narrow);
   void finishReductions(const nest::Stage& stage);
+  // In a narrow pass: what has been added up so far goes on in f64.
+  void widenReductions(const nest::Stage& stage);
+  // After a narrow pass: whether its sums can be trusted, or null where they can always.
+  llvm::Value* trusted(const nest::Stage& stage);
+  llvm::Value*& total(int reduction) { return totals_[static_cast<size_t>(reduction)]; }
 
 private:
   using Known = std::vector<llvm::Value*>;  // by value
@@ -53,8 +61,16 @@ private:
   const nest::Nest& nest_;
   std::vector<llvm::Value*> addresses_, tables_;
   std::vector<llvm::AllocaInst*> rows_;
-  std::vector<std::map<int, llvm::AllocaInst*>> accumulators_;  // by reduction and width
-  std::vector<llvm::Value*> totals_;                            // by reduction
+  ElemKind accumulated(const nest::Reduction& reduction) const {
+    return narrow_ && reduction.narrow >= 0 ? ElemKind::Float32 : reduction.kind;
+  }
+
+  llvm::Value* combined(int id, ElemKind kind);
+
+  // By reduction; by width, chain and kind.
+  std::vector<std::map<std::tuple<int, int, ElemKind>, llvm::AllocaInst*>> accumulators_;
+  bool narrow_ = false;               // of the pass at hand
+  std::vector<llvm::Value*> totals_;  // by reduction
   Known rowValues_;
 };
 
