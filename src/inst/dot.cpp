@@ -81,6 +81,7 @@ private:
     std::string attrs = instr.kind == Instr::Kind::Compute ? escapeDot(printAttrs(instr.attrs)) : "";
     if (!attrs.empty()) attrs = "\\n" + attrs;
     for (const Instr& step : instr.body) attrs += fmt::format("\\n{}", instrName(step));
+    if (instr.plan) attrs += "\\nby " + escapeDot(instr.plan->kernel);
     out_ += fmt::format("  {} [shape=ellipse, fillcolor=\"#c6dcf4\", label=\"{}: {}{}\"]\n", id, number,
                         instrName(instr), attrs);
     if (!last.empty()) edges_ += fmt::format("  {} -> {} [style=invis]\n", last, id);

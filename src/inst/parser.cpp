@@ -201,18 +201,53 @@ private:
     return {};
   }
 
-  // if %predicate from "origin", each where it is wanted.
+  // if %predicate from "origin" by kernel, each where it is wanted.
   Status ending(Instr& instr) {
     if (lexer_.accept("if")) {
       AGLOW_TRY(instr.predicate, region());
     }
-    if (!lexer_.accept("from")) {
-      instr.origin = program_[instr.operands[0].region].name;
-      return {};
+    instr.origin = program_[instr.operands[0].region].name;
+    if (lexer_.accept("from")) {
+      AGLOW_TRY(Token origin, lexer_.take(Token::Kind::String, "the origin's name in quotes"));
+      instr.origin = std::move(origin.value);
     }
-    AGLOW_TRY(Token origin, lexer_.take(Token::Kind::String, "the origin's name in quotes"));
-    instr.origin = std::move(origin.value);
+    if (lexer_.accept("by")) {
+      AGLOW_TRY(instr.plan, plan());
+    }
     return {};
+  }
+
+  // tiles units 8 scratch 4096 epilogue [1, 2, 49, 16] not matvec "reason", all but the kernel where it is wanted.
+  Result<Plan> plan() {
+    Plan plan;
+    AGLOW_TRY(plan.kernel, kernel());
+    if (lexer_.accept("units")) {
+      AGLOW_TRY(plan.units, size("a number of units"));
+    }
+    if (lexer_.accept("scratch")) {
+      AGLOW_TRY(plan.scratchBytes, size("the bytes of working memory"));
+    }
+    if (lexer_.accept("epilogue")) {
+      AGLOW_OK(lexer_.expect("["));
+      plan.epilogue.emplace();
+      for (size_t i = 0; i < plan.epilogue->size(); ++i) {
+        if (i > 0) AGLOW_OK(lexer_.expect(","));
+        AGLOW_TRY((*plan.epilogue)[i], size("an extent"));
+      }
+      AGLOW_OK(lexer_.expect("]"));
+    }
+    while (lexer_.accept("not")) {
+      Refusal& refusal = plan.refused.emplace_back();
+      AGLOW_TRY(refusal.kernel, kernel());
+      AGLOW_TRY(Token reason, lexer_.take(Token::Kind::String, "the reason in quotes"));
+      refusal.reason = std::move(reason.value);
+    }
+    return plan;
+  }
+
+  Result<std::string> kernel() {
+    AGLOW_TRY(Token name, lexer_.take(Token::Kind::Word, "the name of a kernel"));
+    return std::move(name.value);
   }
 
   // %a = alloc f32[4] at 64 or %v = tensorview %a at 0 : f32[2]

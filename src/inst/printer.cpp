@@ -63,11 +63,23 @@ std::string print(const Program& program, const Instr& instr) {
 
 namespace {
 
+// by tiles units 8 scratch 4096 epilogue [1, 2, 49, 16] not matvec "needs at most 4 rows, has 49"
+void printPlan(std::string& out, const Plan& plan) {
+  const auto to = std::back_inserter(out);
+  fmt::format_to(to, " by {}", plan.kernel);
+  if (plan.units != 1) fmt::format_to(to, " units {}", plan.units);
+  if (plan.scratchBytes != 0) fmt::format_to(to, " scratch {}", plan.scratchBytes);
+  if (plan.epilogue) fmt::format_to(to, " epilogue [{}]", fmt::join(*plan.epilogue, ", "));
+  for (const Refusal& refusal : plan.refused)
+    fmt::format_to(to, " not {} {}", refusal.kernel, printString(refusal.reason));
+}
+
 // An instruction is named after its first operand's region unless it says otherwise.
 void printLine(std::string& out, const Program& program, const Instr& instr, std::string_view indent) {
   fmt::format_to(std::back_inserter(out), "{}{}", indent, print(program, instr));
   if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
     out += " from " + printString(instr.origin);
+  if (instr.plan) printPlan(out, *instr.plan);
 }
 
 void printBody(std::string& out, const Program& program, const Instr& fused) {

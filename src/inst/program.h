@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "inst/plan.h"
 #include "ops/attrs.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"
@@ -97,9 +98,11 @@ struct Instr {
   int64_t token = 0;               // CopyStart, CopyWait
   std::string origin = {};         // the model's node it came from
   std::vector<Instr> body = {};    // Fused: Compute instructions in order, under the predicate of the whole
+  std::optional<Plan> plan = {};   // Compute, Fused: how the backend runs it, once that is chosen
 
   // Only marks where regions begin and end; does nothing when run.
   bool isMarker() const { return kind == Kind::Alloc || kind == Kind::Dealloc || kind == Kind::TensorView; }
+  bool computes() const { return kind == Kind::Compute || kind == Kind::Fused; }
   // Compute, Fused: the operands that stand for results, and those after them that are not scratch.
   std::span<const Operand> results() const;
   std::span<const Operand> inputs() const;

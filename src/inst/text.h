@@ -16,7 +16,7 @@ namespace aglow {
 // only named. `lines` gets the line of each instruction, from 1.
 std::string print(std::span<const Program> programs, BlobStore* blobs = nullptr, std::vector<int>* lines = nullptr);
 std::string print(const Program& program, BlobStore* blobs = nullptr, std::vector<int>* lines = nullptr);
-// One instruction, without its origin and body: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
+// One instruction, without its origin, plan and body: "Conv @out %a, @in %x, @in %w {strides = [2, 2]}".
 std::string print(const Program& program, const Instr& instr);
 
 // BadText with line and column for what breaks the grammar; whether the programs make sense is the verifier's matter.

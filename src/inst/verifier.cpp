@@ -145,12 +145,15 @@ private:
     checkKnown(instr);
     AGLOW_OK(checkNoLocals(instr));
     if (instr.kind != Instr::Kind::Fused && !instr.body.empty()) return bad("only fused instructions have a body");
+    if (instr.plan && !instr.computes()) return bad("only instructions that compute have a plan");
     switch (instr.kind) {
       case Instr::Kind::Compute:
         AGLOW_OK(checkCompute(instr));
+        AGLOW_OK(verifyPlan(program_, instr));
         break;
       case Instr::Kind::Fused:
         AGLOW_OK(checkFused(instr));
+        AGLOW_OK(verifyPlan(program_, instr));
         break;
       case Instr::Kind::Alloc:
         return begin(instr);
@@ -287,6 +290,7 @@ private:
     checkKnown(step);
     if (step.kind != Instr::Kind::Compute || !step.body.empty()) return bad("a body has operators alone");
     if (step.predicate != kNoRegion) return bad("the predicate belongs to the instruction as a whole");
+    if (step.plan) return bad("the plan belongs to the instruction as a whole");
     AGLOW_OK(checkCompute(step));
     for (const Operand& operand : step.operands)
       if (operand.access == Access::In && isLocal(operand.region) && !written.contains(operand.region))

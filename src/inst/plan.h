@@ -1,0 +1,36 @@
+// How a backend runs an instruction: chosen once, before anything is fused or placed, and read by all that comes after.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace aglow {
+
+// A kernel that was tried before the one that was taken, and why it does not fit: what it needs against what is there.
+struct Refusal {
+  std::string kernel, reason;
+
+  bool operator==(const Refusal&) const = default;
+};
+
+struct Plan {
+  // The name of a backend's kernel, or kLoops.
+  std::string kernel;
+  int64_t units = 1;         // independent pieces of work, in the step that has the most; not of the number of threads
+  int64_t scratchBytes = 0;  // working memory besides the operands
+  // Of a kernel that hands its results to what is fused with it: the extents under which it walks over its first
+  // result.
+  std::optional<std::array<int64_t, 4>> epilogue = {};
+  std::vector<Refusal> refused = {};  // in the order in which they were tried
+
+  // No kernel: code is generated for the loops of the instruction itself.
+  static constexpr const char* kLoops = "loops";
+  bool isLoops() const { return kernel == kLoops; }
+
+  bool operator==(const Plan&) const = default;
+};
+
+}  // namespace aglow
