@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <limits>
 #include <new>
-#include <unordered_set>
 
 #include "graph/interface.h"
-#include "inst/lifetimes.h"
 #include "support/quote.h"
 #include "support/sizes.h"
 
@@ -149,46 +147,6 @@ Status checkMemory(std::span<const Program> programs, const BackendOptions& opti
                                       "outputs), {} are allowed",
                                       needed ? fmt::to_string(*needed) : "more than 2^63", inner, declared,
                                       options.memoryLimit)};
-}
-
-namespace {
-
-bool isScratch(const Operand& operand) { return operand.access == Access::Scratch; }
-
-// Whether an instruction's working memory is what it is to be: one buffer of its own, or none.
-bool hasScratch(const Program& program, const Instr& instr, int64_t bytes) {
-  const auto first = std::find_if(instr.operands.begin(), instr.operands.end(), isScratch);
-  if (bytes == 0) return first == instr.operands.end();
-  if (instr.operands.end() - first != 1) return false;
-  const Region& region = program[first->region];
-  return region.as<Allocated>() != nullptr && region.type.bytes() == bytes;
-}
-
-}  // namespace
-
-bool addScratch(Program& program, const Backend& backend) {
-  std::unordered_set<std::string> names;
-  for (const Region& region : program.regions) names.insert(region.name);
-  bool changed = false;
-  for (Instr& instr : program.instrs) {
-    if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) continue;
-    const int64_t bytes = backend.scratchBytes(program, instr);
-    if (hasScratch(program, instr, bytes)) continue;
-    changed = true;
-    std::erase_if(instr.operands, isScratch);
-    for (Instr& step : instr.body) std::erase_if(step.operands, isScratch);
-    if (bytes == 0) continue;
-    const std::string wanted = fmt::format("{}.scratch", program[instr.operands.front().region].name);
-    std::string name = wanted;
-    for (int number = 1; !names.insert(name).second; ++number) name = fmt::format("{}.{}", wanted, number);
-    const Operand scratch{
-        program.add({.name = name, .type = Type(ElemKind::UInt8, Shape{bytes}), .source = Allocated{}}),
-        Access::Scratch};
-    instr.operands.push_back(scratch);
-    if (instr.kind == Instr::Kind::Fused) instr.body.front().operands.push_back(scratch);
-  }
-  if (changed) markLifetimes(program);
-  return changed;
 }
 
 }  // namespace aglow

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,10 +99,9 @@ public:
   virtual std::string_view name() const = 0;
   // Whether instructions of this node's operator can be compiled. For a composite, yes keeps it from being lowered.
   virtual Decision supports(const Node& node) const = 0;
-  // The same of an instruction that computes, in a program that may have been made for another backend or machine.
-  virtual Decision supports(const Program& program, const Instr& instr) const = 0;
-  // Bytes of memory that an instruction needs while it runs, besides its operands.
-  virtual int64_t scratchBytes(const Program&, const Instr&) const { return 0; }
+  // How it runs an instruction that computes, in a program that may have been made for another backend or machine; no
+  // plan where it has nothing to choose. UnsupportedFeature with the reason for an instruction that it cannot run.
+  virtual Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const = 0;
   // Which fused instructions it runs; null: all. Those of a file that it would not have made are taken apart.
   virtual const FusePolicy* fusePolicy() const { return nullptr; }
   // Inserts phases of its own, replaces and leaves out others.
@@ -112,10 +112,6 @@ public:
   // The same for one.
   Result<std::unique_ptr<Executable>> compile(Program program, const BackendOptions& options) const;
 };
-
-// Gives each instruction the working memory that the backend asks for, no more and no less; it lies in the arena, like
-// everything else. Whether anything changed.
-bool addScratch(Program& program, const Backend& backend);
 
 // The tensors in the order of the bindings. A missing name is a MissingBinding error; an unknown one, or another type,
 // is BadBinding.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/plan.h"
 #include "fuse/fuse.h"
 #include "support/stopwatch.h"
 
@@ -61,6 +62,19 @@ std::vector<std::string> passNames(const Pipeline& pipeline) {
   return names;
 }
 
+Phase planPhase() {
+  return {.name = "plan",
+          .doc = "every instruction gets its kernel",
+          .on = Phase::On::Instructions,
+          .passes = {"choose-kernels"},
+          .run = [](PhaseScope& scope) -> Status {
+            const Stopwatch watch;
+            AGLOW_OK(planInstructions(*scope.program, scope.backend));
+            return scope.passDone("choose-kernels", true, watch.seconds());
+          }};
+}
+
+// What is fused with a kernel runs by the kernel's plan; loops that become one have a plan of their own.
 Phase fusePhase(const FusePolicy& policy) {
   return {.name = "fuse",
           .doc = "chains of instructions become one loop each",
@@ -70,6 +84,7 @@ Phase fusePhase(const FusePolicy& policy) {
             if (!scope.enabled("fuse")) return {};
             const Stopwatch watch;
             AGLOW_TRY(const bool changed, fuseInstructions(*scope.program, policy));
+            AGLOW_OK(planInstructions(*scope.program, scope.backend));
             return scope.passDone("fuse", changed, watch.seconds());
           }};
 }

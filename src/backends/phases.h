@@ -75,7 +75,11 @@ private:
 Status runPasses(PhaseScope& scope, const Pipeline& pipeline);
 std::vector<std::string> passNames(const Pipeline& pipeline);
 
-// To stand after "irgen": chains of instructions become one loop each. The policy lives as long as the phase.
+// To stand after "irgen", of a backend that chooses between kernels: every instruction that computes gets its plan.
+Phase planPhase();
+
+// To stand after "irgen" and "plan": chains of instructions become one loop each. The policy lives as long as the
+// phase.
 Phase fusePhase(const FusePolicy& policy);
 
 }  // namespace aglow

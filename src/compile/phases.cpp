@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "backends/cpu/layout/layout.h"
+#include "backends/plan.h"
 #include "fuse/fit.h"
 #include "fuse/fuse.h"
 #include "graph/equality.h"
@@ -31,44 +32,30 @@ namespace {
 // ---------------------------------------------------------------- the phases
 
 // What the backend cannot do is said at once, with its reasons.
-class Refusals {
-public:
-  void note(const Decision& decision, std::string_view what, std::string_view name, std::string_view op) {
-    if (!decision) text_ += fmt::format("\n  {} '{}' ({}): {}", what, name, op, decision.reason());
-  }
-  Status status(const Backend& backend, std::string hint = {}) const {
-    if (text_.empty()) return {};
-    return Error{.code = Code::UnsupportedFeature,
-                 .message = fmt::format("backend '{}' cannot compile:{}", backend.name(), text_),
-                 .where = {},
-                 .hint = std::move(hint)};
-  }
-
-private:
-  std::string text_;
-};
-
 Status checkSupport(const Function& function, const Backend& backend) {
-  Refusals refusals;
-  for (const auto& node : function.nodes())
-    if (node->op() != Op::Save) refusals.note(backend.supports(*node), "node", node->name(), node->def().name);
-  return refusals.status(backend);
+  Refusals refusals(backend);
+  for (const auto& node : function.nodes()) {
+    if (node->op() == Op::Save) continue;
+    if (const Decision taken = backend.supports(*node); !taken)
+      refusals.add("node", node->name(), node->def().name, taken.reason());
+  }
+  return refusals.status();
 }
 
-// Instructions from a file may have been made for another backend, or for another machine.
+// Instructions from a file may have been made for another backend, or for another machine: they are planned again, and
+// what was fused stays so only where this backend would have done the same.
 Status adopt(Program& program, const Backend& backend) {
-  Refusals refusals;
-  const auto check = [&](const Instr& instr) {
-    refusals.note(backend.supports(program, instr), "instruction", instr.origin, instr.attrs.op().name);
+  forgetPlans(program);
+  const auto plan = [&]() -> Status {
+    Status planned = planInstructions(program, backend);
+    if (planned.ok()) return planned;
+    Error error = std::move(planned).error();
+    error.hint = "the file was made for another machine or backend; compile its model for this one";
+    return error;
   };
-  for (const Instr& instr : program.instrs) {
-    if (instr.kind == Instr::Kind::Compute) check(instr);
-    for (const Instr& step : instr.body) check(step);
-  }
-  AGLOW_OK(
-      refusals.status(backend, "the file was made for another machine or backend; compile its model for this one"));
-  if (const FusePolicy* policy = backend.fusePolicy()) takeApart(program, *policy);
-  return {};
+  AGLOW_OK(plan());
+  const FusePolicy* policy = backend.fusePolicy();
+  return policy != nullptr && takeApart(program, *policy) ? plan() : Status();
 }
 
 Status lowerComposites(PhaseScope& scope) {
@@ -102,9 +89,6 @@ Status irgen(PhaseScope& scope) {
 
 Status memory(PhaseScope& scope) {
   Stopwatch watch;
-  const bool scratch = addScratch(*scope.program, scope.backend);
-  AGLOW_OK(scope.passDone("scratch", scratch, watch.seconds()));
-  if (scope.stopped) return {};
   MemoryOptions options;
   options.before = [&](const MemoryPass& pass) {
     watch = {};
@@ -118,7 +102,7 @@ Status memory(PhaseScope& scope) {
 }
 
 std::vector<std::string> memoryPassNames() {
-  std::vector<std::string> names = {"scratch"};
+  std::vector<std::string> names;
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
   return names;
 }
@@ -161,7 +145,8 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
 PhaseList knownPhases() {
   return defaultPhases()
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
-      .insertAfter("irgen", fusePhase(fuseEverything()));
+      .insertAfter("irgen", planPhase())
+      .insertAfter("plan", fusePhase(fuseEverything()));
 }
 
 // ---------------------------------------------------------------- the run
@@ -192,9 +177,11 @@ public:
 
   Status run(const PhaseList& phases) {
     phase_ = "import";
-    AGLOW_OK(phaseDone(0));
-    if (compilation_.module == nullptr && !stopped)
+    if (compilation_.module == nullptr) {
+      AGLOW_OK(verifyNow(phase_));
       for (Program& program : compilation_.programs) AGLOW_OK(adopt(program, backend));
+    }
+    AGLOW_OK(phaseDone(0));
     bool started = options_.startFrom.empty();
     for (const Phase& phase : phases) {
       if (stopped) return {};

@@ -36,7 +36,8 @@ bool fits(const Program& program, const Instr& fused, const FusePolicy& policy) 
   if (!form->anchored)
     return std::all_of(steps.begin(), steps.end(),
                        [&](const Instr* step) { return bool(policy.takes(program, *step)); });
-  const Instr& anchor = *steps.front();
+  Instr anchor = *steps.front();
+  anchor.plan = fused.plan;
   return policy.takesEpilogue(program, anchor) && std::all_of(steps.begin() + 1, steps.end(), [&](const Instr* step) {
            return bool(policy.joins(program, anchor, *step));
          });

@@ -11,7 +11,7 @@ namespace aglow {
 
 namespace {
 
-Instr fuse(std::vector<Instr> body, Program& program, const Dependences& dependences) {
+Instr fuse(std::vector<Instr> body, bool anchored, Program& program, const Dependences& dependences) {
   // A value that only the body reads is nowhere else.
   std::unordered_map<RegionId, int32_t> readInside;
   for (const Instr& step : body)
@@ -26,7 +26,11 @@ Instr fuse(std::vector<Instr> body, Program& program, const Dependences& depende
     }
   }
   Instr fused{.kind = Instr::Kind::Fused, .predicate = body.front().predicate, .origin = joinedOrigin(body)};
-  for (Instr& step : body) step.predicate = kNoRegion;
+  if (anchored) fused.plan = std::move(body.front().plan);
+  for (Instr& step : body) {
+    step.predicate = kNoRegion;
+    step.plan.reset();
+  }
   fused.operands = operandsOf(program, body);
   fused.body = std::move(body);
   return fused;
@@ -60,7 +64,8 @@ Result<bool> fuseInstructions(Program& program, const FusePolicy& policy) {
     std::vector<Instr> steps;
     for (const int32_t step : body->steps) steps.push_back(std::move(old[static_cast<size_t>(step)]));
     const bool fused = steps.size() > 1;
-    program.instrs.push_back(fused ? fuse(std::move(steps), program, dependences) : std::move(steps.front()));
+    program.instrs.push_back(fused ? fuse(std::move(steps), body->anchored, program, dependences)
+                                   : std::move(steps.front()));
     changed |= fused;
   }
   markLifetimes(program);

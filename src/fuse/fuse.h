@@ -7,7 +7,8 @@
 
 namespace aglow {
 
-// Reports whether anything was fused. The results stay the same to the bit; placement is forgotten.
+// Reports whether anything was fused. What is fused with an anchor runs by its plan; other fused instructions have
+// none. The results stay the same to the bit; placement is forgotten.
 Result<bool> fuseInstructions(Program& program, const FusePolicy& policy);
 
 // Takes all that can be fused; for running fused programs where no generated code sets limits.

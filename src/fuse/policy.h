@@ -14,7 +14,8 @@ public:
 
   // Whether a data-parallel instruction, or a reduction of the last axes, may be in a body at all.
   virtual Decision takes(const Program& /*program*/, const Instr& /*instr*/) const { return Decision::yes(); }
-  // Whether data-parallel instructions can be fused with the first result of this one, which is neither.
+  // Whether data-parallel instructions can be fused with the first result of this one, which is neither. It has its
+  // plan, where the backend makes plans.
   virtual Decision takesEpilogue(const Program& program, const Instr& anchor) const = 0;
   // Whether this data-parallel instruction, of the shape of the anchor's first result, can be among them. Its operands
   // may be that result, others of the body, or values outside that are broadcast.

@@ -1,4 +1,4 @@
-// The table of passes. Those that take copies away come first, then those that share what is left.
+// The table of passes. Working memory first, then what takes copies away, then those that share what is left.
 #include "memory/pass_table.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@ namespace aglow {
 namespace {
 
 constexpr MemoryPass kPasses[] = {
+    {"scratch", "gives instructions the working memory that their plans ask for", addScratch, true},
     {"moves", "turns slices, transposes and concatenations that are whole stretches into copies", movesToCopies},
     {"copies", "removes copies: values are computed where they go, or read where they are", removeCopies},
     {"in-place", "lets results overwrite operands that nobody needs afterwards", shareInPlace},

@@ -6,6 +6,8 @@
 
 namespace aglow {
 
+// Instructions get the working memory that their plans ask for.
+Result<bool> addScratch(Program& program);
 // Slices and concatenations of whole stretches, and transposes that move nothing, become copies from and to views.
 Result<bool> movesToCopies(Program& program);
 // Copies whose source can be computed where the copy goes, or read where it comes from, go away.

@@ -135,7 +135,7 @@ def inputs_of(seed, data, random):
 
 # ---- options
 
-PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse", "memory", "share",
+PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "plan", "fuse", "memory", "share",
           "simplify", "dead-code", "place", "moves", "pack-weights", "min-peak-memory", "nothing"]
 ODD_SIZES = ["0", "1", "2", "3", "17", "-1", "", "x", "1.5", "1e3", str(1 << 31), str(1 << 62), str(1 << 64), " 1"]
 CPUS = ["native", "x86-64", "x86-64-v2", "x86-64-v3", "generic", "nothing", "cortex-a76", ""]
@@ -214,7 +214,8 @@ def compile_args(random, case, inputs, options, kinds):
 
 def inspect_args(random, case, inputs, options):
     words = ["inspect", case.model, *options]
-    views = [[], ["--json"], ["--support"], ["--memory"], ["--memory", "--json"], ["--dot", "x.dot"]]
+    views = [[], ["--json"], ["--support"], ["--memory"], ["--memory", "--json"], ["--explain"],
+             ["--explain", "--json"], ["--dot", "x.dot"]]
     return words + random.choice(views)
 
 

@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "backends/cpu/code/problem.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/kernels/table.h"
 #include "dynamic/session.h"
 #include "import/model_file.h"
 #include "import/onnx/value_file.h"
@@ -32,13 +30,11 @@ Tensor drawn(Rng& rng, const Type& type, bool zeros) {
 }
 
 // With indices that fit at the second try, if need be.
-Result<NestCheck::Counts> check(const Program& program, const cpu::Machine* machine) {
+Result<NestCheck::Counts> check(const Program& program) {
   AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(program));
-  const auto view = [&](const Instr& instr) -> std::vector<int64_t> {
-    if (machine == nullptr) return {};
-    const codegen::InstrProblem problem(executable.program(), instr.body.front());
-    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), *machine);
-    return {std::begin(plan.epilogueDims), std::end(plan.epilogueDims)};
+  const auto view = [](const Instr& instr) -> std::vector<int64_t> {
+    if (!instr.plan) return {};
+    return {instr.plan->epilogue->begin(), instr.plan->epilogue->end()};
   };
   for (const bool zeros : {false, true}) {
     AGLOW_TRY(const std::unique_ptr<NestCheck> nests, NestCheck::create(executable, view));
@@ -99,23 +95,22 @@ bool interprets(const std::vector<Program>& programs) {
 }
 
 // As fused for the CPU, or with all that can be fused.
-Diagnosed<NestCheck::Counts> checkModel(const std::filesystem::path& folder, const cpu::Machine& machine) {
+Diagnosed<NestCheck::Counts> checkModel(const std::filesystem::path& folder, int lanes) {
   CompileOptions options;
   options.backend = "cpu";
   options.target.optLevel = 0;
   auto programs = programsOf(folder, options);
-  const bool forCpu = programs.ok() && interprets(*programs);
-  if (programs.ok() && !forCpu) {
+  if (programs.ok() && !interprets(*programs)) {
     CompileOptions everything;
     everything.backend = "interpreter";
     everything.fuse = true;
-    everything.lanes = machine.lanes;
+    everything.lanes = lanes;
     programs = programsOf(folder, everything);
   }
   if (!programs.ok()) return programs.diagnostics();
   NestCheck::Counts counts;
   for (const Program& program : *programs) {
-    const auto found = check(program, forCpu ? &machine : nullptr);
+    const auto found = check(program);
     if (!found.ok()) return found.error();
     counts += *found;
   }
@@ -141,7 +136,7 @@ int main(int argc, char** argv) {
     const std::string name = folder.filename().string();
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     ++models;
-    auto counts = checkModel(folder, (*backend)->target().shape());
+    auto counts = checkModel(folder, (*backend)->target().shape().lanes);
     if (!counts.ok()) {
       for (const Error& error : counts.diagnostics().errors()) std::cout << fmt::format("{}: {}\n", name, error.text());
       ++failed;

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/interpreter/interpreter.h"
+#include "backends/plan.h"
 #include "evaluate.h"
 #include "fuse/fuse.h"
 #include "inst/irgen.h"
@@ -38,8 +39,9 @@ TEST(CpuStack, AgreesWithTheInterpreter) {
     const auto expected = interpreted->run(inputs);
     ASSERT_TRUE(expected.ok()) << expected.error().text();
 
+    ASSERT_TRUE(planInstructions(*program, **backend).ok());
     ASSERT_TRUE(fuseInstructions(*program, *(*backend)->fusePolicy()).ok());
-    addScratch(*program, **backend);
+    ASSERT_TRUE(planInstructions(*program, **backend).ok());
     ASSERT_TRUE(runMemoryPasses(*program).ok());
     for (const Instr& instr : program->instrs) {
       if (instr.kind != Instr::Kind::Fused) continue;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/plan.h"
 #include "compile/evaluate.h"
 #include "evaluate.h"
 #include "inst/irgen.h"
@@ -32,7 +33,7 @@ class CpuOperator : public ::testing::TestWithParam<std::string> {};
 Result<std::unique_ptr<Executable>> compiled(const Function& function, const Config& config) {
   AGLOW_TRY(const auto backend, CpuBackend::create(config.target));
   AGLOW_TRY(Program program, generate(function));
-  addScratch(program, *backend);
+  AGLOW_OK(planInstructions(program, *backend));
   AGLOW_OK(runMemoryPasses(program));
   return backend->compile(std::move(program), {.threads = config.threads});
 }

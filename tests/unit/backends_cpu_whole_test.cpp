@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "backends/cpu/cpu.h"
+#include "backends/plan.h"
 #include "compile/evaluate.h"
 #include "graph/builder.h"
 #include "inst/irgen.h"
@@ -92,7 +93,8 @@ private:
     }
     auto program = generate(b.function());
     ASSERT_TRUE(program.ok()) << program.error().text();
-    addScratch(*program, **backend);
+    const Status planned = planInstructions(*program, **backend);
+    ASSERT_TRUE(planned.ok()) << planned.error().text();
     const Status placed = runMemoryPasses(*program);
     ASSERT_TRUE(placed.ok()) << placed.error().text();
     auto executable = (*backend)->compile(*std::move(program), {.threads = threads});
@@ -247,7 +249,7 @@ TEST(CpuWhole, SaysWhyNot) {
   const Value softmax = b.softmax(b.input("s", f64({2, 2})));
   const auto backend = CpuBackend::create({});
   ASSERT_TRUE(backend.ok());
-  EXPECT_EQ((*backend)->supports(*rnn).reason(), "only f32");
+  EXPECT_EQ((*backend)->supports(*rnn).reason(), "needs f32, has f64");
   EXPECT_EQ((*backend)->supports(*softmax.node).reason(), "no kernel computes it whole");
 }
 

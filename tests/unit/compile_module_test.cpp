@@ -264,7 +264,7 @@ class Counting : public Backend {
 public:
   std::string_view name() const override { return "counting"; }
   Decision supports(const Node&) const override { return Decision::yes(); }
-  Decision supports(const Program&, const Instr&) const override { return Decision::yes(); }
+  Result<std::optional<Plan>> plan(const Program&, const Instr&) const override { return std::optional<Plan>(); }
   void changePhases(PhaseList& phases) const override {
     phases.leaveOut("schedule");
     phases.insertBefore("irgen", {.name = "count",

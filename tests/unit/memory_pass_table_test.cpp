@@ -104,7 +104,7 @@ TEST(MemoryPasses, HooksChooseAndSeeEveryPass) {
   ASSERT_TRUE(runMemoryPasses(program, options).ok());
   EXPECT_EQ(asked.size(), memoryPasses().size());
   // What is required runs whatever the answer.
-  EXPECT_THAT(ran, ::testing::ElementsAre("lifetimes", "place"));
+  EXPECT_THAT(ran, ::testing::ElementsAre("scratch", "lifetimes", "place"));
 
   options.after = [&](const MemoryPass&, const Program&, bool) -> Result<bool> { return false; };
   Program open = chain();

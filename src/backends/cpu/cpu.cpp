@@ -10,13 +10,11 @@
 
 #include "backends/cpu/code/code_cache.h"
 #include "backends/cpu/code/memory_map.h"
-#include "backends/cpu/code/problem.h"
+#include "backends/cpu/code/plans.h"
 #include "backends/cpu/kernels/table.h"
 #include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
-#include "codegen/nest/build.h"
-#include "inst/fused.h"
 #include "support/quote.h"
 #include "support/thread_pool.h"
 
@@ -130,39 +128,29 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 }
 
 // Loops are written for what is data-parallel; everything else that computes has a row in the kernel table, or is
-// refused with the reason of the last row. A file may hold target operators of another machine, so these are asked for
-// as well.
-Decision CpuBackend::serves(const cpu::Problem& problem) const {
-  const OpDef& op = problem.attrs.op();
-  if (op.isDataParallel() || op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
-  return cpu::servesKernel(problem, target_.shape());
-}
-
+// refused with the reason of the last row.
 Decision CpuBackend::supports(const Node& node) const {
+  const OpDef& op = node.def();
+  if (op.isDataParallel() || op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
   std::vector<const Type*> in, out;
   for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
   for (int i = 0; i < node.resultCount(); ++i) {
-    const bool absent = mayBeAbsent(node.def(), static_cast<size_t>(i)) && node.useCount(i) == 0;
+    const bool absent = mayBeAbsent(op, static_cast<size_t>(i)) && node.useCount(i) == 0;
     out.push_back(absent ? nullptr : &node.type(i));
   }
-  return serves({node.attrs(), in, out});
+  const cpu::KernelChoice choice = cpu::chooseKernel({node.attrs(), in, out}, target_.shape());
+  return choice.row != nullptr ? Decision::yes() : Decision::no(choice.reason());
 }
 
-Decision CpuBackend::supports(const Program& program, const Instr& instr) const {
-  const codegen::InstrProblem problem(program, instr);
-  return serves(problem.problem());
+Result<std::optional<Plan>> CpuBackend::plan(const Program& program, const Instr& instr) const {
+  AGLOW_TRY(Plan plan, cpu::planInstr(program, instr, target_.shape()));
+  return std::optional<Plan>(std::move(plan));
 }
 
 void CpuBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("optimize-core", layoutPhase({.lanes = target_.shape().lanes}));
-  phases.insertAfter("irgen", fusePhase(fusing_));
-}
-
-int64_t CpuBackend::scratchBytes(const Program& program, const Instr& instr) const {
-  if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) return 0;
-  if (nest::isNest(program, instr)) return 0;
-  const codegen::InstrProblem problem(program, bodyOf(instr).front());
-  return cpu::planKernel(problem.problem(), target_.shape()).scratchBytes;
+  phases.insertAfter("irgen", planPhase());
+  phases.insertAfter("plan", fusePhase(fusing_));
 }
 
 Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> programs,

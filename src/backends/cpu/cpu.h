@@ -15,18 +15,15 @@ public:
   const codegen::Target& target() const { return target_; }
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
-  Decision supports(const Program& program, const Instr& instr) const override;
+  Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
   void changePhases(PhaseList& phases) const override;
   const FusePolicy* fusePolicy() const override { return &fusing_; }
-  int64_t scratchBytes(const Program& program, const Instr& instr) const override;
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
                                               const BackendOptions& options) const override;
 
 private:
-  Decision serves(const cpu::Problem& problem) const;
-
-  explicit CpuBackend(codegen::Target target) : target_(std::move(target)), fusing_(target_.shape()) {}
+  explicit CpuBackend(codegen::Target target) : target_(std::move(target)) {}
 
   codegen::Target target_;
   CpuFusePolicy fusing_;

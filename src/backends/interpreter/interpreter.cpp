@@ -260,7 +260,13 @@ static Decision interprets(const OpDef& op) {
 }
 
 Decision Interpreter::supports(const Node& node) const { return interprets(node.def()); }
-Decision Interpreter::supports(const Program&, const Instr& instr) const { return interprets(instr.attrs.op()); }
+
+Result<std::optional<Plan>> Interpreter::plan(const Program&, const Instr& instr) const {
+  for (const Instr& step : bodyOf(instr))
+    if (const Decision taken = interprets(step.attrs.op()); !taken)
+      return Error{.code = Code::UnsupportedFeature, .message = taken.reason()};
+  return std::optional<Plan>();
+}
 
 Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> programs,
                                                          const BackendOptions& options) const {

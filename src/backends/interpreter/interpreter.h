@@ -76,7 +76,8 @@ class Interpreter final : public Backend {
 public:
   std::string_view name() const override { return "interpreter"; }
   Decision supports(const Node& node) const override;
-  Decision supports(const Program& program, const Instr& instr) const override;
+  // Nothing to choose: there is one reference kernel for each operator.
+  Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
                                               const BackendOptions& options) const override;

@@ -78,6 +78,12 @@ struct KernelRow {
   KernelPlan (*plan)(const Problem& problem, const Machine& machine);
 };
 
+// No steps where there are no results; the plan otherwise.
+template <KernelPlan (*plan)(const Problem&, const Machine&)>
+KernelPlan unlessEmpty(const Problem& problem, const Machine& machine) {
+  return problem.outType().elements() == 0 ? KernelPlan{} : plan(problem, machine);
+}
+
 // The rows of each family, in <family>/cpu_rows.cpp.
 std::span<const KernelRow> gemmRows();
 std::span<const KernelRow> convRows();

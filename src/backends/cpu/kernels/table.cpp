@@ -4,31 +4,30 @@ namespace aglow::cpu {
 
 namespace {
 
-const KernelRow* find(const Problem& problem, const Machine& machine, Decision& decision) {
+// The first row of an operator that is accepted.
+template <class Accepts>
+const KernelRow* firstRow(Op op, const Accepts& accepts) {
   for (const std::span<const KernelRow> rows :
        {gemmRows(), convRows(), attentionRows(), recurrentRows(), genericRows()})
     for (const KernelRow& row : rows)
-      if (row.op == opOf(problem.attrs.op()) && (decision = row.applies(problem, machine))) return &row;
+      if (row.op == op && accepts(row)) return &row;
   return nullptr;
 }
 
 }  // namespace
 
-const KernelRow* findKernel(const Problem& problem, const Machine& machine) {
-  Decision decision = Decision::yes();
-  return find(problem, machine, decision);
+KernelChoice chooseKernel(const Problem& problem, const Machine& machine) {
+  KernelChoice choice;
+  choice.row = firstRow(opOf(problem.attrs.op()), [&](const KernelRow& row) {
+    const Decision decision = row.applies(problem, machine);
+    if (!decision) choice.refused.push_back({std::string(row.name), decision.reason()});
+    return static_cast<bool>(decision);
+  });
+  return choice;
 }
 
-Decision servesKernel(const Problem& problem, const Machine& machine) {
-  Decision decision = Decision::no("no kernel computes it whole");
-  find(problem, machine, decision);
-  return decision;
-}
-
-KernelPlan planKernel(const Problem& problem, const Machine& machine) {
-  const KernelRow* row = findKernel(problem, machine);
-  AGLOW_CHECK(row != nullptr, "no kernel for " + std::string(problem.attrs.op().name));
-  return row->plan(problem, machine);
+const KernelRow* findKernel(Op op, std::string_view name) {
+  return firstRow(op, [&](const KernelRow& row) { return row.name == name; });
 }
 
 }  // namespace aglow::cpu

@@ -181,6 +181,7 @@ private:
 
 Steps emitLoops(const EmitContext& context, const Instr& instr, const std::string& name) {
   const nest::Nest nest = nest::nestOf(context.program, instr);
+  AGLOW_CHECK(nest.units() == instr.plan->units, "the plan of " + instr.origin + " has other units");
   Step step{.function = LoopEmitter(context, nest).run(name), .units = nest.units()};
   for (const Operand& operand : instr.operands) step.addresses.push_back({operand.region});
   return {std::move(step)};

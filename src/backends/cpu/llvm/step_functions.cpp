@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/bundle/c_names.h"
-#include "backends/cpu/kernels/table.h"
-#include "codegen/nest/build.h"
+#include "backends/cpu/code/plans.h"
 #include "inst/cost.h"
 #include "inst/fused.h"
 
@@ -39,6 +38,7 @@ std::string attributesText(const Attrs& attrs) {
 class InstrKey {
 public:
   InstrKey(const Program& program, const Instr& instr) : program_(program) {
+    if (instr.plan) text = instr.plan->kernel + "\n";
     for (const Operand& operand : instr.operands) add(operand, "");
     for (const Instr& member : bodyOf(instr)) {
       text += "\n" + attributesText(member.attrs);
@@ -104,13 +104,13 @@ Step StepFunctions::moveOf(const Instr& copy) {
 }
 
 Steps StepFunctions::emit(const Instr& instr, const std::string& name) {
+  AGLOW_CHECK(instr.plan.has_value(), "no plan for " + instr.origin);
   Steps steps;
-  if (nest::isNest(context_.program, instr)) {
+  if (instr.plan->isLoops()) {
     steps = emitLoops(context_, instr, name);
   } else {
-    const InstrProblem problem(context_.program, bodyOf(instr).front());
-    const cpu::KernelPlan plan = cpu::planKernel(problem.problem(), context_.target.shape());
-    steps = emitKernel(context_, plan, instr, name, !options_.apart);
+    const cpu::KernelPlan kernels = cpu::kernelsOf(context_.program, instr, context_.target.shape());
+    steps = emitKernel(context_, kernels, instr, name, !options_.apart);
   }
   std::erase_if(steps, [](const Step& step) { return step.units == 0; });
   return steps;

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/code/problem.h"
 #include "backends/cpu/kernels/plan.h"
 #include "backends/cpu/llvm/lanes.h"
 #include "backends/cpu/llvm/library.h"

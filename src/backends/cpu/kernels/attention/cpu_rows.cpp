@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "backends/cpu/kernels/attention/attention_desc.h"
-#include "backends/cpu/kernels/plan.h"
+#include "backends/cpu/kernels/reasons.h"
 #include "support/sizes.h"
 
 namespace aglow::cpu {
@@ -13,16 +13,17 @@ namespace {
 
 Decision whole(const Problem& problem, const Machine&) {
   const Attrs& attrs = problem.attrs;
-  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
-  if (problem.out[1] != nullptr) return Decision::no("the weights are read");
-  if (attrs.real("softcap") > 0) return Decision::no("scores are capped");
-  if (attrs.elem("precision") != ElemKind::Float32) return Decision::no("softmax in another precision");
-  if (problem.outType().elements() == 0 || problem.inType(0).elements() == 0 || problem.inType(1).elements() == 0)
-    return Decision::no("nothing to compute");
+  if (Decision no = needsF32(problem); !no) return no;
+  if (problem.out[1] != nullptr) return Decision::no("needs weights that nobody reads, has a reader of them");
+  if (const double cap = attrs.real("softcap"); cap > 0)
+    return Decision::no(fmt::format("needs scores without a cap, has a softcap of {}", cap));
+  if (const ElemKind precision = attrs.elem("precision"); precision != ElemKind::Float32)
+    return Decision::no(fmt::format("needs a softmax in f32, has {}", elemName(precision)));
+  if (Decision no = needsElements({&problem.outType(), &problem.inType(0), &problem.inType(1)}); !no) return no;
   if (!problem.has(3)) return Decision::yes();
   const ElemKind mask = problem.inType(3).kind();
   if (mask != ElemKind::Bool && mask != ElemKind::Float32)
-    return Decision::no(fmt::format("a mask of {}", elemName(mask)));
+    return Decision::no(fmt::format("needs a mask of bool or f32, has {}", elemName(mask)));
   return Decision::yes();
 }
 

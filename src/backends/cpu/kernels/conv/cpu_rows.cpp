@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/kernels/conv/conv_plan.h"
+#include "backends/cpu/kernels/reasons.h"
 #include "ops/window.h"
 
 namespace aglow::cpu {
@@ -11,15 +12,9 @@ namespace {
 Decision lanesFit(const Problem& problem, const Machine& machine) {
   const Type& y = problem.outType();
   if (y.dim(4) != machine.lanes)
-    return Decision::no(fmt::format("blocks of {} channels, not {}", y.dim(4), machine.lanes));
+    return Decision::no(fmt::format("needs blocks of {} channels, has {}", machine.lanes, y.dim(4)));
   return Decision::yes();
 }
-
-Decision isEmpty(const Problem& problem, const Machine&) {
-  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
-}
-
-KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
 
 // All that types and attributes say; the window's kernel is given, because filters differ. A pool has one more axis,
 // the lanes of a block.
@@ -72,13 +67,14 @@ KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
 
 // Pools of blocked maps are pools over three axes that leave the last one alone.
 Decision poolsPlanes(const Problem& problem, const Machine& machine) {
-  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
-  if (problem.inType(0).rank() != 5) return Decision::no("channels are not blocked");
-  if (problem.outType().elements() == 0) return Decision::no("nothing to compute");
+  if (Decision no = needsF32(problem); !no) return no;
+  if (problem.inType(0).rank() != 5)
+    return Decision::no(fmt::format("needs channels in blocks, has {}", problem.inType(0).text()));
+  if (Decision no = needsElements({&problem.outType()}); !no) return no;
   const Result<Window> window = windowOf(problem.attrs, problem.attrs.ints("kernel"));
   if (!window.ok() || window->kernel[2] != 1 || window->strides[2] != 1 || window->before[2] != 0 ||
       window->after[2] != 0 || problem.inType(0).dim(4) != problem.outType().dim(4))
-    return Decision::no("the window reaches over the lanes of a block");
+    return Decision::no("needs a window over height and width, has one over a third axis");
   return lanesFit(problem, machine);
 }
 
@@ -92,10 +88,11 @@ KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::BlockedConv, "nothing", isEmpty, planNothing},     {Op::WinogradConv, "nothing", isEmpty, planNothing},
-    {Op::DepthwiseConv, "nothing", isEmpty, planNothing},   {Op::BlockedConv, "tiles", lanesFit, planBlocked},
-    {Op::WinogradConv, "winograd", lanesFit, planWinograd}, {Op::DepthwiseConv, "planes", lanesFit, planDepthwise},
-    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},      {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
+    {Op::BlockedConv, "tiles", lanesFit, unlessEmpty<planBlocked>},
+    {Op::WinogradConv, "winograd", lanesFit, unlessEmpty<planWinograd>},
+    {Op::DepthwiseConv, "planes", lanesFit, unlessEmpty<planDepthwise>},
+    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},
+    {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
-#include "backends/cpu/kernels/plan.h"
+#include "backends/cpu/kernels/reasons.h"
 #include "support/sizes.h"
 
 namespace aglow::cpu {
@@ -14,12 +14,6 @@ namespace aglow::cpu {
 namespace {
 
 constexpr int64_t kBytes = sizeof(float);
-
-Decision isEmpty(const Problem& problem, const Machine&) {
-  return problem.outType().elements() == 0 ? Decision::yes() : Decision::no("there is something to compute");
-}
-
-KernelPlan planNothing(const Problem&, const Machine&) { return {}; }
 
 struct Sizes {
   int64_t batches, m, k, n;
@@ -42,14 +36,14 @@ void setEpilogueDims(KernelPlan& plan, const Sizes& s) {
 Decision packedFits(const Problem& problem, const Machine& machine) {
   const int64_t panel = problem.inType(1).dim(2);
   if (panel != 2 * machine.lanes)
-    return Decision::no(fmt::format("panels of {} columns, not {}", panel, 2 * machine.lanes));
+    return Decision::no(fmt::format("needs panels of {} columns, has {}", 2 * machine.lanes, panel));
   return Decision::yes();
 }
 
 Decision fewRows(const Problem& problem, const Machine& machine) {
   if (Decision no = packedFits(problem, machine); !no) return no;
   const int64_t m = packedSizes(problem).m;
-  if (m > kMatVecRows) return Decision::no(fmt::format("{} rows", m));
+  if (m > kMatVecRows) return Decision::no(fmt::format("needs at most {} rows, has {}", kMatVecRows, m));
   return Decision::yes();
 }
 
@@ -128,10 +122,14 @@ std::vector<BatchAxis> batchAxes(const Problem& problem) {
 }
 
 Decision tilesMultiply(const Problem& problem, const Machine&) {
-  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
-  if (problem.outType().elements() == 0 || problem.inType(0).elements() == 0) return Decision::no("nothing to compute");
-  if (problem.inType(0).rank() < 2 || problem.inType(1).rank() < 2) return Decision::no("an operand is a vector");
-  if (batchAxes(problem).size() > 3) return Decision::no("leading axes broadcast in too many ways");
+  constexpr size_t kMostAxes = 3;
+  if (Decision no = needsF32(problem); !no) return no;
+  if (Decision no = needsElements({&problem.outType(), &problem.inType(0)}); !no) return no;
+  for (const Type* type : {&problem.inType(0), &problem.inType(1)})
+    if (type->rank() < 2) return Decision::no(fmt::format("needs two matrices, has the vector {}", type->text()));
+  if (const size_t axes = batchAxes(problem).size(); axes > kMostAxes)
+    return Decision::no(
+        fmt::format("needs at most {} leading axes that broadcast on their own, has {}", kMostAxes, axes));
   return Decision::yes();
 }
 
@@ -180,9 +178,8 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::PackedMatMul, "nothing", isEmpty, planNothing},
-    {Op::PackedMatMul, "matvec", fewRows, planMatVec},
-    {Op::PackedMatMul, "tiles", packedFits, planPacked},
+    {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
+    {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "backends/cpu/kernels/plan.h"
+#include "backends/cpu/kernels/reasons.h"
 #include "backends/cpu/kernels/recurrent/recurrent_desc.h"
 #include "ops/recurrent.h"
 #include "support/check.h"
@@ -22,8 +22,9 @@ static_assert(static_cast<int64_t>(Activation::Kind::Relu) == kRelu &&
 constexpr int64_t kBytes = sizeof(float);
 
 Decision whole(const Problem& problem, const Machine&) {
-  if (problem.outType().kind() != ElemKind::Float32) return Decision::no("only f32");
-  if (problem.outType().elements() == 0 || problem.inType(0).dim(2) == 0) return Decision::no("nothing to compute");
+  if (Decision no = needsF32(problem); !no) return no;
+  if (Decision no = needsElements({&problem.outType()}); !no) return no;
+  if (problem.inType(0).dim(2) == 0) return Decision::no("needs inputs with elements, has a width of 0");
   return Decision::yes();
 }
 
