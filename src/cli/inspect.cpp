@@ -1,4 +1,5 @@
-// aglow inspect: what a model takes, gives and uses; what is supported of it; what memory it needs; how it looks.
+// aglow inspect: what a model takes, gives and uses; what is supported of it; what memory it needs, and which kernels
+// run it; how it looks.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/model_options.h"
+#include "cli/plans.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "import/onnx/op_import.h"
@@ -18,7 +20,9 @@ namespace {
 
 struct InspectOptions {
   ModelOptions model;
-  bool support = false, memory = false, json = false;
+  bool support = false, memory = false, explain = false, json = false;
+
+  bool compiles() const { return memory || explain || !dot.empty(); }
   std::string dot;
 };
 
@@ -142,6 +146,16 @@ std::string memoryText(const MemoryReport& memory, const Program& program) {
   return out;
 }
 
+nlohmann::json memoryJson(const MemoryReport& memory) {
+  nlohmann::json json = {{"arena_bytes", memory.arenaBytes},
+                         {"lower_bound_bytes", memory.lowerBound},
+                         {"weights_bytes", memory.constantBytes},
+                         {"input_bytes", memory.inputBytes},
+                         {"output_bytes", memory.outputBytes}};
+  if (memory.stateBytes > 0) json["state_bytes"] = memory.stateBytes;
+  return json;
+}
+
 // What the functions of a text form take and give.
 std::string interfacesText(const Compilation& compiled) {
   std::string text;
@@ -187,10 +201,10 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     json = summaryJson(*file->onnx, survey);
     if (inspect.support)
       text = supportText(survey);
-    else if (!inspect.memory && inspect.dot.empty())
+    else if (!inspect.compiles())
       text = summaryText(inspect.model.model, *file->onnx, survey);
   }
-  if (inspect.memory || !inspect.dot.empty() || !file->onnx) {
+  if (inspect.compiles() || !file->onnx) {
     const auto observer = options->compile.observer;
     options->compile.observer = [&](const StageEvent& event) -> Status {
       if (observer) AGLOW_OK(observer(event));
@@ -200,20 +214,20 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     };
     auto compiled = compile(*file, *options);
     if (!compiled.ok()) return compiled.diagnostics();
-    if (inspect.memory && !compiled->programs.empty()) {
+    if ((inspect.memory || inspect.explain) && !compiled->programs.empty()) {
+      const bool several = compiled->programs.size() > 1;
       for (const Program& program : compiled->programs) {
-        const MemoryReport memory = memoryReport(program);
-        nlohmann::json& place =
-            compiled->programs.size() > 1 ? json["functions"][program.name]["memory"] : json["memory"];
-        place = {{"arena_bytes", memory.arenaBytes},
-                 {"lower_bound_bytes", memory.lowerBound},
-                 {"weights_bytes", memory.constantBytes},
-                 {"input_bytes", memory.inputBytes},
-                 {"output_bytes", memory.outputBytes}};
-        if (memory.stateBytes > 0) place["state_bytes"] = memory.stateBytes;
-        if (compiled->programs.size() > 1)
-          text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
-        text += memoryText(memory, program);
+        nlohmann::json& place = several ? json["functions"][program.name] : json;
+        if (several) text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
+        if (inspect.memory) {
+          const MemoryReport memory = memoryReport(program);
+          place["memory"] = memoryJson(memory);
+          text += memoryText(memory, program);
+        }
+        if (inspect.explain) {
+          place["plans"] = plansJson(program);
+          text += (inspect.memory ? "\n" : "") + plansText(program);
+        }
       }
     } else if (inspect.dot.empty() && !file->onnx) {
       text += interfacesText(*compiled);
@@ -232,10 +246,14 @@ void addInspect(CLI::App& app, Action& chosen) {
   options->model.add(*command);
   command->add_flag("--support", options->support, "Which of its operators are supported");
   command->add_flag("--memory", options->memory, "Compile it and show the memory it needs");
+  command->add_flag("--explain", options->explain,
+                    "Compile it and show which kernel runs each instruction, and why others do not");
   command->add_option("--dot", options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "For programs");
-  command->footer("Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory");
+  command->footer(
+      "Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory\n"
+      "  aglow inspect model.onnx --explain --cpu x86-64-v3");
   command->callback([options, &chosen] {
     chosen = [options] {
       const Diagnosed<Unit> done = execute(*options);

@@ -6,24 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "cli/instr_names.h"
+
 namespace aglow::cli {
 
 namespace {
 
 double microseconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
-}
-
-// Names may hold anything; a table keeps its columns.
-std::string shortened(const std::string& text, size_t most) {
-  return text.size() <= most ? text : "…" + text.substr(text.size() - most + 1);
-}
-
-// The operators of a fused instruction, one after the other.
-std::string nameOf(const Instr& instr) {
-  std::string name;
-  for (const Instr& part : instr.body) name += (name.empty() ? "" : "+") + nameOf(part);
-  return name.empty() ? std::string(instrName(instr)) : name;
 }
 
 }  // namespace
@@ -38,7 +28,8 @@ double Profile::Line::seconds() const {
 Profile::Profile(const Program& program) {
   for (const Instr& instr : program.instrs)
     lines_.push_back({.node = instr.origin,
-                      .instruction = nameOf(instr),
+                      .instruction = operatorsOf(instr),
+                      .kernel = kernelOf(instr),
                       .cost = costOf(program, instr),
                       .marker = instr.isMarker()});
 }
@@ -90,6 +81,7 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
     const double flops = line->cost.flops * perSecond, bytes = static_cast<double>(line->cost.bytes) * perSecond;
     rows.push_back({{"node", line->node},
                     {"instruction", line->instruction},
+                    {"kernel", line->kernel},
                     {"ms", seconds * 1e3},
                     {"share", total > 0 ? seconds / total : 0},
                     {"flops", line->cost.flops},
@@ -108,23 +100,24 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
 
 std::string Profile::table(const MachinePeak& peak) const {
   const nlohmann::json all = json(peak);
-  std::string out = fmt::format("{:<44} {:<18} {:>10} {:>6} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node", "instruction",
-                                "ms", "share", "GFLOP/s", "peak", "MB", "GB/s", "peak");
+  std::string out = fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node",
+                                "instruction", "kernel", "ms", "share", "GFLOP/s", "peak", "MB", "GB/s", "peak");
   double flops = 0, bytes = 0;
-  const auto row = [&](const std::string& node, const std::string& instruction, const nlohmann::json& r) {
-    out += fmt::format("{:<44} {:<18} {:>10.4f} {:>5.1f}% {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
-                       shortened(node, 44), shortened(instruction, 18), r["ms"].get<double>(),
+  const auto row = [&](const std::string& node, const std::string& instruction, const std::string& kernel,
+                       const nlohmann::json& r) {
+    out += fmt::format("{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
+                       shortened(node, 44), shortened(instruction, 18), kernel, r["ms"].get<double>(),
                        r["share"].get<double>() * 100, r["gflops"].get<double>(),
                        r["of_peak_flops"].get<double>() * 100, r["bytes"].get<double>() * 1e-6,
                        r["gbytes_per_s"].get<double>(), r["of_peak_bandwidth"].get<double>() * 100);
   };
   for (const nlohmann::json& line : all["instructions"]) {
-    row(line["node"], line["instruction"], line);
+    row(line["node"], line["instruction"], line["kernel"], line);
     flops += line["flops"].get<double>();
     bytes += line["bytes"].get<double>();
   }
   const double seconds = std::max(all["total_ms"].get<double>() * 1e-3, 1e-12);
-  row("all", fmt::format("{} runs", runs_),
+  row("all", fmt::format("{} runs", runs_), "",
       {{"ms", all["total_ms"]},
        {"share", 1},
        {"bytes", bytes},
@@ -147,15 +140,18 @@ std::string Profile::trace() const {
     for (const Event& event : events_[thread]) {
       const Line& line = lines_[event.instr];
       if (line.marker) continue;
-      rows.push_back(
-          {{"ph", "X"},
-           {"name", line.node.empty() ? line.instruction : line.node},
-           {"cat", line.instruction},
-           {"pid", 1},
-           {"tid", thread},
-           {"ts", microseconds(event.begin - start_)},
-           {"dur", microseconds(event.end - event.begin)},
-           {"args", {{"instruction", event.instr}, {"flops", line.cost.flops}, {"bytes", line.cost.bytes}}}});
+      rows.push_back({{"ph", "X"},
+                      {"name", line.node.empty() ? line.instruction : line.node},
+                      {"cat", line.instruction},
+                      {"pid", 1},
+                      {"tid", thread},
+                      {"ts", microseconds(event.begin - start_)},
+                      {"dur", microseconds(event.end - event.begin)},
+                      {"args",
+                       {{"instruction", event.instr},
+                        {"kernel", line.kernel},
+                        {"flops", line.cost.flops},
+                        {"bytes", line.cost.bytes}}}});
     }
   }
   const nlohmann::json document = {{"traceEvents", rows}, {"displayTimeUnit", "ms"}};

@@ -14,7 +14,7 @@ namespace aglow::cli {
 
 class Profile final : public RunObserver {
 public:
-  // Remembers names and costs of the program's instructions.
+  // Remembers names, kernels and costs of the program's instructions.
   explicit Profile(const Program& program);
 
   // Around each run; the first makes room for what the threads tell, the second notes the times.
@@ -32,7 +32,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   struct Line {
-    std::string node, instruction;
+    std::string node, instruction, kernel;
     Cost cost;
     bool marker = false;
     std::vector<double> times = {};  // in seconds, of each run

@@ -1,0 +1,72 @@
+"""Which kernel runs an instruction, and why: inspect --explain, bench --profile, and the plans of text forms."""
+import json
+import re
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+NET = ROOT / "tests" / "golden" / "plan" / "explain.graph"
+COUNTER = ROOT / "examples" / "counter" / "counter.graph"
+AVX2 = ["--backend", "cpu", "--target", "x86_64-linux-gnu", "--cpu", "x86-64-v3"]
+
+
+def explained(aglow, model, *options):
+    done = aglow("inspect", model, "--explain", "--json", *options)
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+@pytest.mark.parametrize("model", [DIGITS, NET], ids=["digits", "net"])
+def test_text_and_json_say_the_same(aglow, model):
+    plans = explained(aglow, model, *AVX2)["plans"]
+    text = aglow("inspect", model, "--explain", *AVX2).out
+    lines = [line.split() for line in text.splitlines()[1:-1]]
+    expected = []
+    for plan in plans:
+        if plan["kernel"] is None:
+            expected.append([plan["node"], "+".join(plan["operators"]), "-", "-", "-", "-"])
+            continue
+        # A table cuts long names in front.
+        expected.append([plan["node"][-36:], "+".join(plan["operators"])[-28:], plan["kernel"], str(plan["units"]),
+                         str(plan["scratch_bytes"]), plan["epilogue"]])
+        expected += [["not", refused["kernel"] + ":", *refused["reason"].split()] for refused in plan["refused"]]
+    assert [[re.sub("^…", "", word) for word in line] for line in lines] == \
+           [[re.sub("^…", "", word) for word in line] for line in expected]
+
+
+def test_every_reason_says_what_is_needed_and_what_is_there(aglow):
+    plans = explained(aglow, NET, *AVX2)["plans"]
+    reasons = [refused["reason"] for plan in plans for refused in plan.get("refused", [])]
+    assert len(reasons) == 2 and all(re.fullmatch("needs .+, has .+", reason) for reason in reasons)
+
+
+def test_functions_have_plans_of_their_own(aglow):
+    functions = explained(aglow, COUNTER, *AVX2)["functions"]
+    assert functions.keys() == {"add", "reset"}
+    assert [plan["kernel"] for plan in functions["add"]["plans"] if plan["kernel"]] == ["loops"]
+
+
+def test_a_profile_names_the_kernels(aglow, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = aglow("bench", DIGITS, "--backend", "cpu", "--runs", "1", "--profile", "--trace", trace, "--json")
+    assert done.code == 0
+    kernels = {plan["kernel"] or "-" for plan in explained(aglow, DIGITS, "--backend", "cpu")["plans"]}
+    assert {line["kernel"] for line in json.loads(done.out)["profile"]["instructions"]} == kernels
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["args"]["kernel"] for event in events if event["ph"] == "X"} <= kernels
+
+
+def test_a_text_form_with_plans_runs(aglow, tmp_path):
+    image = f"image={ROOT / 'examples' / 'digits' / 'images' / '3.npy'}"
+    assert aglow("compile", DIGITS, "-o", tmp_path, "--backend", "cpu", "--emit", "ir").code == 0
+    text = (tmp_path / "digits.ir").read_text()
+    assert " by tiles" in text
+    for change in (lambda t: t, lambda t: re.sub(r" by \w+", " by another", t),
+                   lambda t: re.sub(r" units \d+", "", t), lambda t: re.sub(r' not \w+ "[^"]*"', "", t)):
+        (tmp_path / "digits.ir").write_text(change(text))
+        done = aglow("run", tmp_path / "digits.ir", "--input", image, "--backend", "cpu", "-o", tmp_path / "out")
+        assert (done.code, done.err) == (0, "")
+        assert int(np.argmax(np.load(tmp_path / "out" / "0.npy"))) == 3
