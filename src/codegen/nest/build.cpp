@@ -268,7 +268,7 @@ private:
     nest_.reductions.push_back(reduction);
   }
 
-  // Whether nothing sees more of a result than f32 holds: it is no wider, or a root is taken of it, which may stand on
+  // Whether nothing sees more of a result than f32 holds: it is not wider, or a root is taken of it, which may stand on
   // a constant, before it becomes as narrow.
   bool endsNarrow(const Member& member) const {
     if (typeOf(member.result).kind() != ElemKind::Float64) return true;
