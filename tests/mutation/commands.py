@@ -225,7 +225,7 @@ def api_args(random, case, inputs, backend):
     words += [f"input.{name}={kind}:{'x'.join(map(str, shape))}" for name, kind, _, shape in inputs]
     while random.random() < 0.3:
         size = random.choice(ODD_SIZES)
-        words.append(random.choice([f"dim.batch={size}", f"shape.x={size}x2", "threads=2", "threads=-1", "limit=4096",
+        words.append(random.choice([f"dim.batch={size}", f"shape.x={size}x2", "threads=2", "threads=-1", "threads=1000000000", "limit=4096",
                                     "pad=1", "prepare.batch=1x4", "cache=cache"]))
     return words
 
