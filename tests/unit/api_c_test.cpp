@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "aglow/aglow.hpp"
+#include "counter_module.h"
 #include "onnx_writer.h"
 #include "support/machine.h"
 
 namespace {
 
+using aglow::testing_support::kCounter;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -338,15 +340,6 @@ TEST(CApi, SessionsSayWhatDoesNotFit) {
   EXPECT_EQ(aglow_session_open("/nowhere.onnx", nullptr, &session), AGLOW_FILE);
   EXPECT_EQ(session, nullptr);
 }
-
-constexpr const char* kCounter = R"(module {
-  state @count : f32[2] = [1, 2]
-  placeholder @step : f32[2]
-  placeholder @total : f32[2]
-  constant @zero : f32[2] = [0, 0]
-  func @add { %sum = Add(@count, @step) Save(%sum, @count) Save(%sum, @total) }
-  func @reset { Save(@zero, @count) }
-})";
 
 TEST(CApi, FunctionsAreSelectedByNameOverOneState) {
   aglow_model* model = loaded(writeGraph(kCounter));

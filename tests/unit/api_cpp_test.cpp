@@ -4,8 +4,11 @@
 
 #include <fstream>
 
+#include "counter_module.h"
+
 namespace {
 
+using aglow::testing_support::kCounter;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -15,15 +18,6 @@ std::string writeGraph(const std::string& text) {
   std::ofstream(path) << text;
   return path;
 }
-
-constexpr const char* kCounter = R"(module {
-  state @count : f32[2] = [1, 2]
-  placeholder @step : f32[2]
-  placeholder @total : f32[2]
-  constant @zero : f32[2] = [0, 0]
-  func @add { %sum = Add(@count, @step) Save(%sum, @count) Save(%sum, @total) }
-  func @reset { Save(@zero, @count) }
-})";
 
 TEST(CppApi, FunctionsShareOneState) {
   aglow::Model model(writeGraph(kCounter));

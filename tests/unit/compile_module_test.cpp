@@ -5,6 +5,7 @@
 #include "compile/compile.h"
 #include "compile/evaluate.h"
 #include "compile/phases.h"
+#include "counter_module.h"
 #include "graph/builder.h"
 #include "graph/text.h"
 #include "inst/text.h"
@@ -14,21 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr const char* kCounter = R"(module {
-  state @count : f32[2] = [1, 2]
-  placeholder @step : f32[2]
-  placeholder @total : f32[2]
-  constant @zero : f32[2] = [0, 0]
-  func @add {
-    %sum = Add(@count, @step)
-    Save(%sum, @count)
-    Save(%sum, @total)
-  }
-  func @reset {
-    Save(@zero, @count)
-  }
-})";
+using testing_support::kCounter;
 
 Compilation compiled(std::string_view text, const CompileOptions& options) {
   auto module = parseModule(text);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "compile/evaluate.h"
+#include "counter_module.h"
 #include "graph/builder.h"
 #include "graph/dot.h"
 #include "graph/equality.h"
@@ -16,21 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr const char* kCounter = R"(module {
-  state @count : f32[2] = [1, 2]
-  placeholder @step : f32[2]
-  placeholder @total : f32[2]
-  constant @zero : f32[2] = [0, 0]
-  func @add {
-    %sum = Add(@count, @step)
-    Save(%sum, @count)
-    Save(%sum, @total)
-  }
-  func @reset {
-    Save(@zero, @count)
-  }
-})";
+using testing_support::kCounter;
 
 std::unique_ptr<Module> parsed(std::string_view text) {
   auto module = parseModule(text);

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "counter_module.h"
 #include "graph/text.h"
 #include "runtime/threads.h"
 
@@ -13,22 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::kCounter;
 using Values = std::map<std::string, ModelValue>;
-
-constexpr const char* kCounter = R"(module {
-  state @count : f32[2] = [1, 2]
-  placeholder @step : f32[2]
-  placeholder @total : f32[2]
-  constant @zero : f32[2] = [0, 0]
-  func @add {
-    %sum = Add(@count, @step)
-    Save(%sum, @count)
-    Save(%sum, @total)
-  }
-  func @reset {
-    Save(@zero, @count)
-  }
-})";
 
 Tensor row(double a, double b) { return Tensor::of(Type(ElemKind::Float32, Shape{2}), std::vector<double>{a, b}); }
 

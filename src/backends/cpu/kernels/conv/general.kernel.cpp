@@ -1,6 +1,7 @@
 // Convolution as a matrix product: the filter by the elements under the windows, which are packed as they are needed.
 #include "backends/cpu/kernels/conv/general_desc.h"
 #include "backends/cpu/kernels/gemm/product_block.h"
+#include "backends/cpu/kernels/kinds.h"
 
 namespace aglow::cpu {
 
@@ -101,18 +102,6 @@ template <class D, class C, int L>
 
 }  // namespace
 
-#define AGLOW_CONV(NAME, D, C, W)                                                                            \
-  extern "C" int32_t aglow_conv_##NAME##_w##W(const ConvDesc* d, void* const* p, int64_t begin, int64_t end, \
-                                              Load<D>* load, Store<D>* store) {                              \
-    return convItems<D, C, W * 4 / sizeof(C)>(d, p, begin, end, load, store);                                \
-  }
-#define AGLOW_CONV_KINDS(W)             \
-  AGLOW_CONV(f32, float, float, W)      \
-  AGLOW_CONV(f64, double, double, W)    \
-  AGLOW_CONV(i32, int64_t, uint32_t, W) \
-  AGLOW_CONV(i64, int64_t, uint64_t, W)
-AGLOW_CONV_KINDS(4)
-AGLOW_CONV_KINDS(8)
-AGLOW_CONV_KINDS(16)
+AGLOW_KERNEL_OF_VECTORS(conv, ConvDesc, convItems)
 
 }  // namespace aglow::cpu

@@ -1,5 +1,6 @@
 // Matrix products of every kind of elements.
 #include "backends/cpu/kernels/gemm/product_block.h"
+#include "backends/cpu/kernels/kinds.h"
 
 namespace aglow::cpu {
 
@@ -41,18 +42,6 @@ template <class D, class C, int L>
 
 }  // namespace
 
-#define AGLOW_MATMUL(NAME, D, C, W)                                                                              \
-  extern "C" int32_t aglow_matmul_##NAME##_w##W(const MatMulDesc* d, void* const* p, int64_t begin, int64_t end, \
-                                                Load<D>* load, Store<D>* store) {                                \
-    return matMulItems<D, C, W * 4 / sizeof(C)>(d, p, begin, end, load, store);                                  \
-  }
-#define AGLOW_MATMUL_KINDS(W)             \
-  AGLOW_MATMUL(f32, float, float, W)      \
-  AGLOW_MATMUL(f64, double, double, W)    \
-  AGLOW_MATMUL(i32, int64_t, uint32_t, W) \
-  AGLOW_MATMUL(i64, int64_t, uint64_t, W)
-AGLOW_MATMUL_KINDS(4)
-AGLOW_MATMUL_KINDS(8)
-AGLOW_MATMUL_KINDS(16)
+AGLOW_KERNEL_OF_VECTORS(matmul, MatMulDesc, matMulItems)
 
 }  // namespace aglow::cpu

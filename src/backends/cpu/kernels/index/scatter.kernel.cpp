@@ -1,6 +1,7 @@
 // Rows replaced by, or combined with, others. First all indices are checked and the updates of each row are chained;
 // then every row is done once, by the thread that has its turn, and rounded once however many updates meet there.
 #include "backends/cpu/kernels/index/index.h"
+#include "backends/cpu/kernels/kinds.h"
 
 namespace aglow::cpu {
 
@@ -74,17 +75,6 @@ extern "C" int32_t aglow_scatter_chains(const ScatterDesc* d, void* const* p, in
   return kDone;
 }
 
-extern "C" int32_t aglow_scatter_f32(const ScatterDesc* d, void* const* p, int64_t begin, int64_t end,
-                                     Load<float>* load, Store<float>* store) {
-  return scatterItems<float>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_scatter_f64(const ScatterDesc* d, void* const* p, int64_t begin, int64_t end,
-                                     Load<double>* load, Store<double>* store) {
-  return scatterItems<double>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_scatter_i64(const ScatterDesc* d, void* const* p, int64_t begin, int64_t end,
-                                     Load<int64_t>* load, Store<int64_t>* store) {
-  return scatterItems<int64_t>(d, p, begin, end, load, store);
-}
+AGLOW_KERNEL_OF_KINDS(scatter, ScatterDesc, scatterItems)
 
 }  // namespace aglow::cpu

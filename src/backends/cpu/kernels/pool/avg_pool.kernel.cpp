@@ -1,4 +1,5 @@
 // The means of windows, summed in double.
+#include "backends/cpu/kernels/kinds.h"
 #include "backends/cpu/kernels/pool/windows.h"
 
 namespace aglow::cpu {
@@ -36,13 +37,6 @@ template <class D>
 
 }  // namespace
 
-extern "C" int32_t aglow_avg_pool_f32(const PoolDesc* d, void* const* p, int64_t begin, int64_t end, Load<float>* load,
-                                      Store<float>* store) {
-  return avgPoolItems<float>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_avg_pool_f64(const PoolDesc* d, void* const* p, int64_t begin, int64_t end, Load<double>* load,
-                                      Store<double>* store) {
-  return avgPoolItems<double>(d, p, begin, end, load, store);
-}
+AGLOW_KERNEL_OF_FLOATS(avg_pool, PoolDesc, avgPoolItems)
 
 }  // namespace aglow::cpu

@@ -1,4 +1,5 @@
 // Reductions of any kind of elements over any axes.
+#include "backends/cpu/kernels/kinds.h"
 #include "backends/cpu/kernels/reduce/cpu_desc.h"
 
 namespace aglow::cpu {
@@ -36,17 +37,6 @@ template <class D>
 
 }  // namespace
 
-extern "C" int32_t aglow_reduce_f32(const ReduceDesc* d, void* const* p, int64_t begin, int64_t end, Load<float>* load,
-                                    Store<float>* store) {
-  return reduceItems<float>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_reduce_f64(const ReduceDesc* d, void* const* p, int64_t begin, int64_t end, Load<double>* load,
-                                    Store<double>* store) {
-  return reduceItems<double>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_reduce_i64(const ReduceDesc* d, void* const* p, int64_t begin, int64_t end,
-                                    Load<int64_t>* load, Store<int64_t>* store) {
-  return reduceItems<int64_t>(d, p, begin, end, load, store);
-}
+AGLOW_KERNEL_OF_KINDS(reduce, ReduceDesc, reduceItems)
 
 }  // namespace aglow::cpu

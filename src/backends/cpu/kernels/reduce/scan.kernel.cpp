@@ -1,4 +1,5 @@
 // Running sums and products along an axis.
+#include "backends/cpu/kernels/kinds.h"
 #include "backends/cpu/kernels/reduce/cpu_desc.h"
 
 namespace aglow::cpu {
@@ -29,17 +30,6 @@ template <class D>
 
 }  // namespace
 
-extern "C" int32_t aglow_scan_f32(const ScanDesc* d, void* const* p, int64_t begin, int64_t end, Load<float>* load,
-                                  Store<float>* store) {
-  return scanItems<float>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_scan_f64(const ScanDesc* d, void* const* p, int64_t begin, int64_t end, Load<double>* load,
-                                  Store<double>* store) {
-  return scanItems<double>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_scan_i64(const ScanDesc* d, void* const* p, int64_t begin, int64_t end, Load<int64_t>* load,
-                                  Store<int64_t>* store) {
-  return scanItems<int64_t>(d, p, begin, end, load, store);
-}
+AGLOW_KERNEL_OF_KINDS(scan, ScanDesc, scanItems)
 
 }  // namespace aglow::cpu

@@ -1,5 +1,6 @@
 // The best elements along an axis, best first. The result's indices are a heap of what was best so far, the worst on
 // top, until they are sorted; so no other memory is needed.
+#include "backends/cpu/kernels/kinds.h"
 #include "backends/cpu/kernels/sort/cpu_desc.h"
 
 namespace aglow::cpu {
@@ -91,17 +92,6 @@ template <class D>
 
 }  // namespace
 
-extern "C" int32_t aglow_top_k_f32(const TopKDesc* d, void* const* p, int64_t begin, int64_t end, Load<float>* load,
-                                   Store<float>* store) {
-  return topKItems<float>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_top_k_f64(const TopKDesc* d, void* const* p, int64_t begin, int64_t end, Load<double>* load,
-                                   Store<double>* store) {
-  return topKItems<double>(d, p, begin, end, load, store);
-}
-extern "C" int32_t aglow_top_k_i64(const TopKDesc* d, void* const* p, int64_t begin, int64_t end, Load<int64_t>* load,
-                                   Store<int64_t>* store) {
-  return topKItems<int64_t>(d, p, begin, end, load, store);
-}
+AGLOW_KERNEL_OF_KINDS(top_k, TopKDesc, topKItems)
 
 }  // namespace aglow::cpu
