@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "backends/cpu/layout/layout.h"
@@ -55,7 +56,11 @@ Status adopt(Program& program, const Backend& backend) {
   };
   AGLOW_OK(plan());
   const FusePolicy* policy = backend.fusePolicy();
-  return policy != nullptr && takeApart(program, *policy) ? plan() : Status();
+  if (policy != nullptr && takeApart(program, *policy)) AGLOW_OK(plan());
+  // Working memory that the plans ask for has no place yet.
+  const auto works = [](const Instr& instr) { return instr.plan && instr.plan->scratchBytes > 0; };
+  if (std::any_of(program.instrs.begin(), program.instrs.end(), works)) program.unplace();
+  return {};
 }
 
 Status lowerComposites(PhaseScope& scope) {
