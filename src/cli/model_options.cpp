@@ -208,6 +208,7 @@ Result<ParsedOptions> ModelOptions::parse() const {
     AGLOW_TRY(parsed.import.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
   AGLOW_OK(checkOptions(options));
+  if (const Result<int64_t> limit = memoryLimitBytes(); !limit.ok()) return limit.error();
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
   if (!dump.empty()) {
     std::error_code fault;
