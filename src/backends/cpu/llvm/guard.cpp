@@ -6,6 +6,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -16,6 +17,9 @@ namespace aglow::codegen {
 namespace {
 
 thread_local int guards = 0;  // that this thread is inside of
+
+// Whether LLVM has given up once: what it held then is lost.
+std::atomic<bool> gaveUp = false;
 
 class LlvmFault : public std::runtime_error {
 public:
@@ -37,10 +41,12 @@ void installHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+      gaveUp = true;
       if (guards > 0) throw LlvmFault(reason);
       leaveToLlvm(reason);
     });
     llvm::install_bad_alloc_error_handler([](void*, const char* reason, bool) {
+      gaveUp = true;
       if (guards > 0) throw std::bad_alloc();
       leaveToLlvm(reason);
       std::abort();
@@ -57,6 +63,13 @@ void keepError(const llvm::DiagnosticInfo* info, void* fault) {
 }
 
 }  // namespace
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+// Asked by the leak check of sanitized programs.
+extern "C" int __lsan_is_turned_off() { return gaveUp ? 1 : 0; }  // NOLINT(bugprone-reserved-identifier)
+#endif
+#endif
 
 Error llvmError(std::string message, Code code) {
   return {.code = saysOutOfMemory(message) ? Code::OutOfMemory : code, .message = "LLVM: " + std::move(message)};
