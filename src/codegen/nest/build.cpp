@@ -295,13 +295,13 @@ private:
     return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x >= 0; });
   }
 
-  // The same value in f32, if it is made of such values.
+  // The same value in f32, if it is such a value or its square. Other products may cancel each other.
   int narrowed(int id) {
     const Expr e = nest_.value(id);
     if (e.op == Expr::Op::Convert && nest_.value(e.a).kind == ElemKind::Float32) return e.a;
-    if (e.op != Expr::Op::Apply || e.kind != ElemKind::Float64 || e.scalar != Scalar::Mul) return -1;
-    const int a = narrowed(e.a), b = e.b == e.a ? a : narrowed(e.b);
-    return a < 0 || b < 0 ? -1 : values_.apply(Scalar::Mul, ElemKind::Float32, a, b);
+    if (e.op != Expr::Op::Apply || e.kind != ElemKind::Float64 || e.scalar != Scalar::Mul || e.a != e.b) return -1;
+    const int a = narrowed(e.a);
+    return a < 0 ? -1 : values_.apply(Scalar::Mul, ElemKind::Float32, a, a);
   }
 
   // A sum that is f32 in the end, of terms that are not negative, leaves the range only if its result does.
