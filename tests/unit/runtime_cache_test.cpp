@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "graph/text.h"
+#include "loaded_network.h"
 #include "runtime/key.h"
 #include "runtime/keyed_cache.h"
 #include "runtime/network.h"
@@ -68,16 +68,10 @@ TEST(Key, TakesOfValuesWhatTheCodeDependsOn) {
 }
 
 std::shared_ptr<Network> scaled(double factor) {
-  auto module =
-      parseModule("module { placeholder @x : f32[2] placeholder @y : f32[2] constant @c : f32[2] = [" +
-                  std::to_string(factor) + ", " + std::to_string(factor) +
-                  "] func @up { %p = Mul(@x, @c) Save(%p, @y) } func @down { %q = Div(@x, @c) Save(%q, @y) } }");
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  CompileOptions options;
-  options.backend = kReferenceBackend;
-  auto network = Network::load(*compileModule(*std::move(module), options));
-  EXPECT_TRUE(network.ok()) << network.error().text();
-  return *std::move(network);
+  return testing_support::loadedNetwork(
+      "module { placeholder @x : f32[2] placeholder @y : f32[2] constant @c : f32[2] = [" + std::to_string(factor) +
+      ", " + std::to_string(factor) +
+      "] func @up { %p = Mul(@x, @c) Save(%p, @y) } func @down { %q = Div(@x, @c) Save(%q, @y) } }");
 }
 
 std::vector<double> run(Network& network, std::string_view function) {

@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "graph/text.h"
+#include "loaded_network.h"
 #include "runtime/keyed_cache.h"
 #include "runtime/network.h"
 
@@ -14,14 +14,8 @@ namespace aglow {
 namespace {
 
 std::shared_ptr<Network> doubling() {
-  auto module = parseModule(
+  return testing_support::loadedNetwork(
       "module { placeholder @x : f32[2] placeholder @y : f32[2] func @main { %s = Add(@x, @x) Save(%s, @y) } }");
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  CompileOptions options;
-  options.backend = kReferenceBackend;
-  auto network = Network::load(*compileModule(*std::move(module), options));
-  EXPECT_TRUE(network.ok()) << network.error().text();
-  return *std::move(network);
 }
 
 bool doubles(Network& network) {

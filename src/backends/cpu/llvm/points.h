@@ -55,18 +55,17 @@ private:
   llvm::Value* value(int id, LaneBuilder& lanes, const Known& known) const;
   llvm::Value* expression(const nest::Expr& e, LaneBuilder& lanes, const Points& points, const Known& known);
   void stores(const nest::Block& block, const Points& points, const Known& known);
+  // The kind that the pass at hand adds up in, and what the accumulators of a kind come to.
+  ElemKind accumulated(const nest::Reduction& reduction) const {
+    return narrow_ && reduction.narrow >= 0 ? ElemKind::Float32 : reduction.kind;
+  }
+  llvm::Value* combined(int id, ElemKind kind);
 
   const EmitContext& context_;
   llvm::IRBuilder<>& b;
   const nest::Nest& nest_;
   std::vector<llvm::Value*> addresses_, tables_;
   std::vector<llvm::AllocaInst*> rows_;
-  ElemKind accumulated(const nest::Reduction& reduction) const {
-    return narrow_ && reduction.narrow >= 0 ? ElemKind::Float32 : reduction.kind;
-  }
-
-  llvm::Value* combined(int id, ElemKind kind);
-
   // By reduction; by width, chain and kind.
   std::vector<std::map<std::tuple<int, int, ElemKind>, llvm::AllocaInst*>> accumulators_;
   bool narrow_ = false;               // of the pass at hand
