@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "dynamic/strings/string_node.h"
 #include "import/onnx/parts.h"
 #include "runtime/keyed_cache.h"
+#include "support/fork.h"
 
 namespace aglow {
 
@@ -93,7 +93,7 @@ private:
   size_t number_;           // of the runner, names it in keys
   std::vector<bool> live_;  // by node: whether an output of the graph depends on it
   std::set<std::string> initializerNames_;
-  std::mutex mutex_;     // of what follows
+  WholeMutex mutex_;     // of what follows
   Values initializers_;  // those that were asked for
   std::deque<std::unique_ptr<PendingNodes>> pending_;
   std::map<const void*, std::unique_ptr<GraphRunner>> nested_;

@@ -11,6 +11,7 @@
 #include "dynamic/graph_runner.h"
 #include "graph/model_value.h"
 #include "runtime/prepared_sizes.h"
+#include "support/fork.h"
 
 namespace aglow {
 
@@ -49,7 +50,7 @@ private:
   PreparedSizes prepared_;
   RunnerContext context_;
   GraphRunner runner_;
-  std::mutex mutex_;
+  WholeMutex mutex_;
   std::set<std::string> checked_;  // types of inputs that are known to fit the model
 };
 

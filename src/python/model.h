@@ -10,6 +10,7 @@
 #include "dynamic/session.h"
 #include "runtime/network.h"
 #include "support/file.h"
+#include "support/fork.h"
 
 namespace aglow::python {
 
@@ -69,7 +70,7 @@ private:
   Result<size_t> stateIndex(const std::string& name) const;
   Diagnostics placed(const Diagnostics& faults) const;
 
-  std::mutex hearing_;
+  WholeMutex hearing_;
   std::vector<std::string> warnings_;
   std::string path_;
   std::optional<onnx::Model> model_;  // none for a text form

@@ -62,7 +62,7 @@ private:
     return taken;
   }
 
-  mutable std::mutex mutex_;
+  mutable WholeMutex mutex_;
   size_t limit_;
   std::list<std::string> order_;  // used last comes first
   std::unordered_map<std::string, std::shared_ptr<Slot>> slots_;

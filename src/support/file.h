@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "support/error.h"
+#include "support/fork.h"
 
 namespace aglow {
 
@@ -71,7 +71,7 @@ private:
 
   FileDescriptor file_;
   Stamp stamp_;
-  mutable std::mutex mutex_;
+  mutable WholeMutex mutex_;
   mutable std::map<std::pair<uint64_t, uint64_t>, uint64_t> hashes_;  // of what was read, by offset and size
 };
 
@@ -94,7 +94,7 @@ private:
 
   std::shared_ptr<const InputFile> file_;
   std::byte* base_ = nullptr;
-  mutable std::mutex mutex_;
+  mutable WholeMutex mutex_;
   mutable std::vector<bool> loaded_;  // by block
 };
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace aglow {
 
@@ -40,6 +41,17 @@ private:
   }
 
   std::atomic<uint32_t> holder_ = kFree;  // else the generation of the process, and one
+};
+
+// A mutex that no other thread holds at a fork(), which waits for those that do: what it guards is whole in the child.
+// For short work alone; who holds one must not fork, nor wait for a thread that might.
+class WholeMutex {
+public:
+  void lock();
+  void unlock();
+
+private:
+  std::mutex mutex_;
 };
 
 }  // namespace aglow

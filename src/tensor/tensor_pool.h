@@ -3,9 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "support/fork.h"
 #include "tensor/tensor.h"
 
 namespace aglow {
@@ -16,7 +16,7 @@ public:
   std::shared_ptr<const Tensor> shared(Tensor tensor);
 
 private:
-  std::mutex mutex_;
+  WholeMutex mutex_;
   std::unordered_multimap<uint64_t, std::weak_ptr<const Tensor>> held_;
 };
 

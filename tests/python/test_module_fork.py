@@ -18,11 +18,14 @@ SIZE = 256
 X = np.random.default_rng(1).normal(size=(SIZE, SIZE)).astype(np.float32)
 
 
-def squares(threads, **options):
+def compiled(node, threads):
+    proto = models.model([node], [models.value("x", ["rows", SIZE])], [models.value("y", ["rows", SIZE])])
+    return aglow.compile(proto, backend="cpu", threads=threads, cache=False)
+
+
+def squares(threads):
     """y = x @ x, large enough to be split over threads."""
-    proto = models.model([models.node("MatMul", "x x", "y")], [models.value("x", ["rows", SIZE])],
-                         [models.value("y", ["rows", SIZE])])
-    return aglow.compile(proto, backend="cpu", threads=threads, cache=False, **options)
+    return compiled(models.node("MatMul", "x x", "y"), threads)
 
 
 def in_child(body, seconds=60):
@@ -68,22 +71,25 @@ def test_a_pool_of_processes():
         np.testing.assert_array_equal(result, work(seed)[1])
 
 
-def test_a_fork_while_other_threads_run():
-    model = squares(2)
-    expected = model(X)
+@pytest.mark.parametrize("node, rows, forks", [("MatMul", SIZE, 10), ("Add", 1, 300)])
+def test_a_fork_while_other_threads_run(node, rows, forks):
+    """Large runs are met while they compute, small ones while they are looked up."""
+    model = compiled(models.node(node, "x x", "y"), threads=2)
+    x = X[:rows]
+    expected = model(x)
     done = threading.Event()
 
     def run():
         while not done.is_set():
-            model(X)
+            model(x)
 
     running = [threading.Thread(target=run) for _ in range(2)]
     for thread in running:
         thread.start()
     try:
-        for _ in range(10):
-            time.sleep(0.005)
-            in_child(lambda: np.array_equal(model(X), expected))
+        for _ in range(forks):
+            time.sleep(0.001)
+            in_child(lambda: np.array_equal(model(x), expected))
     finally:
         done.set()
         for thread in running:

@@ -184,6 +184,31 @@ TEST(ForkMutex, ExcludesOthers) {
   EXPECT_EQ(count, 40'000);
 }
 
+TEST(WholeMutex, GuardsWhatIsWholeInAChild) {
+  WholeMutex outer, inner;
+  int first = 0, second = 0;
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (!done) {
+        const std::lock_guard lock(outer);
+        ++first;
+        const std::lock_guard nested(inner);
+        ++second;
+      }
+    });
+  for (int round = 0; round < 300; ++round)
+    ASSERT_EQ(inChild([&] {
+                const std::lock_guard lock(outer);
+                const std::lock_guard nested(inner);
+                return first == second ? 5 : 0;
+              }),
+              5);
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 }  // namespace aglow

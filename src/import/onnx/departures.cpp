@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 #include "import/onnx/op_import.h"
 #include "import/onnx/parts.h"
 #include "import/onnx/tensor_data.h"
+#include "support/fork.h"
 #include "support/quote.h"
 
 namespace aglow::onnx {
@@ -280,7 +280,7 @@ Diagnostics Tolerance::judge(const Model& model) const {
 
 std::function<void(const Departure&)> onceEach(std::function<void(const Departure&)> warn) {
   struct Reported {
-    std::mutex mutex;
+    WholeMutex mutex;
     std::unordered_set<std::string> texts;
   };
   return [reported = std::make_shared<Reported>(), warn = std::move(warn)](const Departure& departure) {

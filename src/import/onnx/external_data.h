@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
 #include "import/onnx/proto.h"
 #include "support/file.h"
+#include "support/fork.h"
 
 namespace aglow::onnx {
 
@@ -40,7 +40,7 @@ private:
 
   FileDescriptor folder_;
   Lookup lookup_;
-  std::mutex mutex_;
+  WholeMutex mutex_;
   struct Known {
     InputFile::Stamp stamp;
     std::shared_ptr<const InputFile> file;  // none where too many are open
