@@ -30,11 +30,12 @@ typedef struct aglow_bundle_tensor {
   int64_t bytes;
 } aglow_bundle_tensor;
 
-/* How a host spreads work over threads: run() calls step(addresses, begin, end) for parts that cover 0 to units,
- * returns when all are done, and gives the largest of their results. */
+/* How a host spreads work over threads: run() calls step(addresses, from, to) for parts that cover begin to end, on any
+ * threads (`threads` are worth their while), returns when all are done, and gives the largest of their results. */
 typedef int32_t aglow_bundle_step(void* const* addresses, int64_t begin, int64_t end);
 typedef struct aglow_bundle_parallel_for {
-  int32_t (*run)(void* context, aglow_bundle_step* step, void* const* addresses, int64_t units);
+  int32_t (*run)(void* context, aglow_bundle_step* step, void* const* addresses, int64_t begin, int64_t end,
+                 int32_t threads);
   void* context;
 } aglow_bundle_parallel_for;
 

@@ -88,7 +88,7 @@ struct BackendOptions {
   int64_t memoryLimit = 0;                   // bytes of arena, constants, inputs and outputs together; 0: none
   int threads = 1;                           // at most this many
   std::string cache = {};                    // folder where generated code is kept; none: nowhere
-  std::shared_ptr<ThreadPool> pool = {};     // with `threads` threads, shared with others; none: one of its own
+  std::shared_ptr<ThreadPool> pool = {};     // with at least `threads` threads; none: that of the process
   std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
 };
 

@@ -10,7 +10,7 @@ namespace aglow {
 std::vector<std::string> startThreads(BackendOptions& options) {
   std::vector<std::string> notes;
   if (options.threads == 0) options.threads = machineThreads();
-  options.pool = std::make_shared<ThreadPool>(options.threads);
+  options.pool = ThreadPool::ofProcess(options.threads);
   if (options.pool->threads() < options.threads)
     notes.push_back(fmt::format("the system gives {} of {} threads", options.pool->threads(), options.threads));
   if (auto refused = codegen::whyRefused(options.cache)) notes.push_back(*std::move(refused));

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
+#include "support/cpu_quota.h"
 #include "support/thread_pool.h"
 
 namespace aglow {
@@ -19,7 +22,11 @@ int machineThreads() {
   const int count = sched_getaffinity(0, sizeof(usable), &usable) == 0
                         ? CPU_COUNT(&usable)
                         : static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(count, 1, kMaxThreads);
+  std::ifstream file("/proc/self/cgroup");
+  const std::string groups{std::istreambuf_iterator<char>(file), {}};
+  const double quota = cpuQuota(groups, "/sys/fs/cgroup");
+  const int allowed = quota > 0 && quota < count ? static_cast<int>(std::ceil(quota)) : count;
+  return std::clamp(allowed, 1, kMaxThreads);
 }
 
 // The counter of getrusage would go on from the process that started this one.

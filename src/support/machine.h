@@ -7,7 +7,8 @@ namespace aglow {
 
 // Bytes of main memory.
 int64_t machineMemory();
-// Processors that this process may use.
+// Processors that this process may use: those of its affinity mask, or fewer where its control groups allow it less
+// time.
 int machineThreads();
 // The most bytes of main memory that this process has held so far.
 int64_t peakResidentBytes();

@@ -3,9 +3,13 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -13,13 +17,13 @@
 #include <thread>
 #include <vector>
 
+#include "support/pace.h"
+
 namespace aglow {
 
 namespace {
 
-// Steps of a model follow each other within microseconds, so a thread looks for the next one for a while before it
-// sleeps.
-constexpr int kSpins = 20'000;
+constexpr size_t kCacheLine = 64;
 
 void pause() {
 #if defined(__x86_64__)
@@ -29,19 +33,103 @@ void pause() {
 #endif
 }
 
+int64_t nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// How long a thread looks for work before it sleeps: steps of a model follow each other within microseconds, and waking
+// up takes tens of them. AGLOW_SPIN gives other microseconds.
+int64_t spinTime() {
+  static const int64_t time = [] {
+    constexpr int64_t kDefault = 200, kMost = 1'000'000;
+    int64_t microseconds = kDefault;
+    if (const char* text = std::getenv("AGLOW_SPIN")) {
+      const auto [end, fault] = std::from_chars(text, text + std::strlen(text), microseconds);
+      if (fault != std::errc() || *end != '\0' || microseconds < 0) microseconds = kDefault;
+    }
+    return std::min(microseconds, kMost) * 1000;
+  }();
+  return time;
+}
+
+// Work of one caller. Its chunks lie in as many lanes as threads should take part, each thread begins with a lane of
+// its own, the same one in every step, and goes on to those of others. What a claimed chunk is may be read until it is
+// done: the caller puts the next work here after that.
+struct alignas(kCacheLine) Job {
+  struct alignas(kCacheLine) Lane {
+    std::atomic<int64_t> left = 0;  // chunks that nobody has claimed
+  };
+
+  ThreadPool::Chunk* chunk = nullptr;
+  const void* context = nullptr;
+  int64_t units = 0, chunks = 0;
+  int lanes = 0;
+  std::atomic<int> wanted = 0;  // lanes, for those who look whether there is something to do
+  std::atomic<int32_t> worst = 0;
+  std::unique_ptr<Lane[]> lane = nullptr;
+  alignas(kCacheLine) std::atomic<int64_t> done = 0;
+
+  // Does chunks until all are claimed; how many.
+  int64_t work(int thread, int first) {
+    int64_t count = 0;
+    const int many = wanted.load(std::memory_order_relaxed);
+    for (int i = 0; i < many; ++i) {
+      const int at = first + i < many ? first + i : first + i - many;
+      for (; claimAndDo(thread, at); ++count) {
+      }
+    }
+    return count;
+  }
+
+private:
+  bool claimAndDo(int thread, int at) {
+    std::atomic<int64_t>& left = lane[static_cast<size_t>(at)].left;
+    int64_t before = left.load(std::memory_order_relaxed);
+    do {
+      if (before == 0) return false;
+    } while (!left.compare_exchange_weak(before, before - 1, std::memory_order_acquire, std::memory_order_relaxed));
+    const int64_t number = chunks * (at + 1) / lanes - before;
+    const int32_t status = (*chunk)(context, thread, units * number / chunks, units * (number + 1) / chunks);
+    int32_t known = worst.load(std::memory_order_relaxed);
+    while (status > known && !worst.compare_exchange_weak(known, status, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
+};
+
 }  // namespace
 
-// The threads besides the caller, and what they wait on.
+// The threads besides the callers, and what they look for.
 class ThreadPool::Crew {
 public:
-  explicit Crew(int threads) {
+  Crew() = default;
+
+  ~Crew() {
+    stop_ = true;
+    const int count = workers_.load();
+    for (int i = 0; i < count; ++i) wake(*worker_[static_cast<size_t>(i)]);
+    for (int i = 0; i < count; ++i) worker_[static_cast<size_t>(i)]->thread.join();
+  }
+
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  int threads() const { return workers_.load(std::memory_order_acquire) + 1; }
+
+  // By one thread at a time.
+  void grow(int threads) {
     // Signals are for the threads of the program, not for these.
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      workers_.reserve(static_cast<size_t>(threads - 1));
-      for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+      for (int id = this->threads(); id < std::min(threads, kMaxThreads); ++id) {
+        auto made = std::make_unique<Worker>();
+        made->thread = std::thread([this, id, worker = made.get()] { serve(id, *worker); });
+        worker_[static_cast<size_t>(id - 1)] = std::move(made);
+        workers_.store(id, std::memory_order_release);
+      }
     } catch (const std::system_error&) {
     } catch (const std::bad_alloc&) {
       // Those that there are have to do.
@@ -49,77 +137,154 @@ public:
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  ~Crew() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      ++round_;
-    }
-    wake_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
+  int32_t run(const Spread& spread, Chunk* chunk, const void* context) {
+    const int64_t start = nanoseconds();
+    const int64_t chunks = std::min(int64_t{kChunksPerThread} * spread.threads, spread.units);
+    const int most = static_cast<int>(std::min<int64_t>(chunks, std::min({spread.threads, spread.most, threads()})));
+    const int lanes = pace_.limit(most, start);
+    const int slot = lanes > 1 ? take() : -1;
+    if (slot < 0) return chunk(context, 0, 0, spread.units);
+    Job& job = job_[static_cast<size_t>(slot)];
+    job.chunk = chunk;
+    job.context = context;
+    job.units = spread.units;
+    job.chunks = chunks;
+    job.lanes = lanes;
+    publish(job, slot);
+    wakeSome(slot, lanes);
+    const int64_t mine = job.work(0, 0);
+    open_.fetch_and(~(uint64_t{1} << slot), std::memory_order_relaxed);
+    const int64_t busy = nanoseconds();
+    if (!isDone(job, chunks - mine)) waitFor(job, chunks - mine);
+    const int64_t end = nanoseconds();
+    const int32_t worst = job.worst.load(std::memory_order_relaxed);
+    taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release);
+    pace_.report(lanes, busy - start, end - busy, end);
+    return worst;
   }
 
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+private:
+  static constexpr int kJobs = 64;  // callers at a time; more of them work alone
+  // So that those who come late or are slow leave something to the others.
+  static constexpr int kChunksPerThread = 4;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  struct alignas(kCacheLine) Worker {
+    std::atomic<uint32_t> asleep = 0;
+    std::thread thread;
+  };
 
-  int32_t run(int64_t units, const std::function<int32_t(int, int64_t, int64_t)>& part) {
-    units_ = units;
-    parts_ = static_cast<int>(std::min<int64_t>(units, threads()));
-    part_ = &part;
-    worst_ = 0;
-    busy_ = static_cast<int>(workers_.size());
-    {
-      const std::lock_guard lock(mutex_);
-      round_.fetch_add(1, std::memory_order_release);
+  // Which of the caller's threads a worker is for the job in a slot: different workers come first for different jobs.
+  static int rank(int id, int slot, int workers) { return (id - 1 + slot) % workers + 1; }
+
+  int take() {
+    uint64_t taken = taken_.load(std::memory_order_relaxed);
+    while (taken != ~uint64_t{0}) {
+      const int slot = std::countr_one(taken);
+      if (!taken_.compare_exchange_weak(taken, taken | uint64_t{1} << slot, std::memory_order_acquire)) continue;
+      Job& job = job_[static_cast<size_t>(slot)];
+      if (!job.lane) job.lane.reset(new (std::nothrow) Job::Lane[kMaxThreads]);
+      if (job.lane) return slot;
+      taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release);
+      return -1;
     }
-    wake_.notify_all();
-    doPart(0);
-    for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+    return -1;
+  }
+
+  void publish(Job& job, int slot) {
+    job.worst.store(0, std::memory_order_relaxed);
+    job.done.store(0, std::memory_order_relaxed);
+    job.wanted.store(job.lanes, std::memory_order_relaxed);
+    for (int i = 0; i < job.lanes; ++i)
+      job.lane[static_cast<size_t>(i)].left.store(job.chunks * (i + 1) / job.lanes - job.chunks * i / job.lanes,
+                                                  std::memory_order_release);
+    open_.fetch_or(uint64_t{1} << slot);
+  }
+
+  static bool isDone(const Job& job, int64_t others) { return job.done.load(std::memory_order_acquire) == others; }
+
+  static void waitFor(const Job& job, int64_t others) {
+    constexpr int kSpins = 2'000;
+    for (int spin = 0; !isDone(job, others); ++spin) {
       // With fewer processors than threads the others need this one to get anywhere.
       if (spin < kSpins)
         pause();
       else
         std::this_thread::yield();
     }
-    return worst_;
   }
 
-private:
-  void doPart(int thread) {
-    if (thread >= parts_) return;
-    const int32_t status = (*part_)(thread, units_ * thread / parts_, units_ * (thread + 1) / parts_);
-    int32_t worst = worst_.load(std::memory_order_relaxed);
-    while (status > worst && !worst_.compare_exchange_weak(worst, status)) {
+  static void wake(Worker& worker) {
+    if (worker.asleep.exchange(0) != 0) worker.asleep.notify_one();
+  }
+
+  // Those that sleep though a lane is for them; the others are looking. A few at a time: it takes the caller's time,
+  // and more work follows.
+  void wakeSome(int slot, int lanes) {
+    constexpr int kWakes = 4;
+    if (asleep_.load() == 0) return;
+    const int workers = threads() - 1;
+    int woken = 0;
+    for (int i = 0; i < std::min(lanes - 1, workers) && woken < kWakes; ++i) {
+      Worker& worker = *worker_[static_cast<size_t>(((i - slot) % workers + workers) % workers)];
+      if (worker.asleep.load() == 0) continue;
+      wake(worker);
+      ++woken;
     }
   }
 
-  void work(int thread) {
-    uint64_t seen = 0;
-    while (true) {
-      for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) pause();
-      if (round_.load(std::memory_order_acquire) == seen) {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return round_.load(std::memory_order_acquire) != seen; });
+  // Takes part in whatever is open; whether there was something.
+  bool help(int id) {
+    bool helped = false;
+    const int workers = threads() - 1;
+    for (uint64_t open = open_.load(); open != 0; open &= open - 1) {
+      const int slot = std::countr_zero(open);
+      Job& job = job_[static_cast<size_t>(slot)];
+      const int lane = rank(id, slot, workers);
+      if (lane >= job.wanted.load(std::memory_order_relaxed)) continue;
+      const int64_t count = job.work(id, lane);
+      if (count == 0) continue;
+      job.done.fetch_add(count, std::memory_order_release);
+      helped = true;
+    }
+    return helped;
+  }
+
+  void serve(int id, Worker& worker) {
+    // Whoever looked in vain looks for a shorter time, down to an eighth.
+    int64_t spin = spinTime();
+    while (!stop_) {
+      const int64_t start = nanoseconds();
+      bool helped = help(id);
+      for (int i = 0; !helped && !stop_ && (i % 64 != 0 || nanoseconds() - start < spin); ++i) {
+        pause();
+        helped = help(id);
       }
-      seen = round_.load(std::memory_order_acquire);
-      if (stop_) return;
-      doPart(thread);
-      busy_.fetch_sub(1, std::memory_order_release);
+      if (helped) {
+        spin = std::min(2 * spin, spinTime());
+        continue;
+      }
+      spin = std::max(spin / 2, spinTime() / 8);
+      sleep(id, worker);
     }
   }
 
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<uint64_t> round_ = 0;  // grows with every call of run
-  std::atomic<int> busy_ = 0;
-  std::atomic<int32_t> worst_ = 0;
+  void sleep(int id, Worker& worker) {
+    asleep_.fetch_add(1);
+    worker.asleep = 1;
+    // Work that came before the word was written woke nobody.
+    if (!stop_ && !help(id)) worker.asleep.wait(1);
+    worker.asleep = 0;
+    asleep_.fetch_sub(1);
+  }
+
+  std::array<Job, kJobs> job_;
+  std::array<std::unique_ptr<Worker>, kMaxThreads> worker_;
+  std::atomic<int> workers_ = 0;
+  alignas(kCacheLine) std::atomic<uint64_t> open_ = 0;   // jobs with chunks to claim
+  alignas(kCacheLine) std::atomic<uint64_t> taken_ = 0;  // jobs that belong to a caller
+  alignas(kCacheLine) std::atomic<int> asleep_ = 0;
   std::atomic<bool> stop_ = false;
-  const std::function<int32_t(int, int64_t, int64_t)>* part_ = nullptr;
-  int64_t units_ = 0;
-  int parts_ = 0;
+  Pace pace_;
 };
 
 Status checkThreads(int threads) {
@@ -129,27 +294,48 @@ Status checkThreads(int threads) {
                           ", or 0 for one per processor"};
 }
 
-ThreadPool::ThreadPool(int threads)
-    : crew_(std::make_unique<Crew>(std::clamp(threads, 1, kMaxThreads))),
-      threads_(crew_->threads()),
-      generation_(forkGeneration()) {}
+ThreadPool::ThreadPool(int threads) : crew_(new Crew), generation_(forkGeneration()) { grow(threads); }
 
 ThreadPool::~ThreadPool() {
   // The parent's threads are not here, and nothing that they wait on can be taken down without them.
-  if (generation_ != forkGeneration()) (void)crew_.release();
+  if (generation_ == forkGeneration()) delete crew_.load();
 }
 
-int32_t ThreadPool::run(int64_t units, const std::function<int32_t(int, int64_t, int64_t)>& part) {
-  if (units == 0) return 0;
-  if (threads_ == 1 || units == 1) return part(0, 0, units);
-  const std::unique_lock call(calling_, std::try_to_lock);
-  if (!call) return part(0, 0, units);
-  if (generation_ != forkGeneration()) {
-    (void)crew_.release();
-    crew_ = std::make_unique<Crew>(threads_);
-    generation_ = forkGeneration();
+std::shared_ptr<ThreadPool> ThreadPool::ofProcess(int threads) {
+  // Never taken down: at the end of the process other statics may be gone while a thread still looks for work.
+  static const auto* pool = new std::shared_ptr<ThreadPool>(std::make_shared<ThreadPool>(1));
+  (*pool)->grow(threads);
+  return *pool;
+}
+
+int ThreadPool::threads() const { return crew_.load(std::memory_order_acquire)->threads(); }
+
+void ThreadPool::grow(int threads) {
+  Crew& crew = this->crew();
+  if (threads <= crew.threads()) return;
+  const std::lock_guard lock(changing_);
+  crew.grow(threads);
+}
+
+ThreadPool::Crew& ThreadPool::crew() {
+  Crew* known = crew_.load(std::memory_order_acquire);
+  if (generation_.load(std::memory_order_acquire) == forkGeneration()) return *known;
+  const std::lock_guard lock(changing_);
+  if (generation_.load(std::memory_order_acquire) != forkGeneration()) {
+    // Half a job of the parent's may lie in the old one.
+    const int threads = known->threads();
+    known = new Crew;
+    known->grow(threads);
+    crew_.store(known, std::memory_order_release);
+    generation_.store(forkGeneration(), std::memory_order_release);
   }
-  return crew_->run(units, part);
+  return *crew_.load(std::memory_order_acquire);
+}
+
+int32_t ThreadPool::run(const Spread& spread, Chunk* chunk, const void* context) {
+  if (spread.units == 0) return 0;
+  if (spread.units == 1 || spread.threads <= 1 || spread.most <= 1) return chunk(context, 0, 0, spread.units);
+  return crew().run(spread, chunk, context);
 }
 
 }  // namespace aglow

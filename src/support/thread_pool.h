@@ -1,9 +1,12 @@
-// Threads that wait for work and do it in equal, fixed parts.
+// Threads that share work. Work is cut into chunks by what it is, never by how many threads there are; threads claim
+// chunks as they come free, and the caller waits for chunks, not for threads. So a thread that has no processor just
+// now holds up nobody but those who need what it has begun, and results do not depend on who did what.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "support/error.h"
 #include "support/fork.h"
@@ -15,6 +18,12 @@ inline constexpr int kMaxThreads = 1024;
 // Usage where more are asked for.
 Status checkThreads(int threads);
 
+struct Spread {
+  int64_t units = 0;
+  int threads = kMaxThreads;  // how many the work is worth; this and the units alone decide how it is cut
+  int most = kMaxThreads;     // of them that the caller wants
+};
+
 class ThreadPool {
 public:
   // `threads` counts the caller, who works along. Fewer where the system gives no more.
@@ -23,19 +32,36 @@ public:
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return threads_; }
-  // Calls part(thread, begin, end) for as many equal parts of the units as there are threads (fewer where there are
-  // fewer units), and gives the largest of what the calls give. While a call is going on, others do their work alone.
-  // A forked child gets threads of its own.
-  int32_t run(int64_t units, const std::function<int32_t(int, int64_t, int64_t)>& part);
+  // The pool that everything in this process shares, with at least as many threads as were asked for in any call, as
+  // far as the system gives them.
+  static std::shared_ptr<ThreadPool> ofProcess(int threads);
+
+  int threads() const;
+
+  // Calls part(thread, begin, end) for chunks that are all of the units, and gives the largest of what the calls give.
+  // Any number of callers share the threads. A forked child gets threads of its own.
+  template <class Part>
+  int32_t run(const Spread& spread, const Part& part) {
+    return run(
+        spread,
+        [](const void* context, int thread, int64_t begin, int64_t end) -> int32_t {
+          return (*static_cast<const Part*>(context))(thread, begin, end);
+        },
+        &part);
+  }
+
+  using Chunk = int32_t(const void* context, int thread, int64_t begin, int64_t end);
+  int32_t run(const Spread& spread, Chunk* chunk, const void* context);
 
 private:
   class Crew;
 
-  std::unique_ptr<Crew> crew_;
-  int threads_;
-  uint32_t generation_;
-  ForkMutex calling_;
+  Crew& crew();
+  void grow(int threads);
+
+  std::atomic<Crew*> crew_;
+  std::atomic<uint32_t> generation_;
+  ForkMutex changing_;  // crew or its size
 };
 
 }  // namespace aglow

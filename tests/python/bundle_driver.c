@@ -55,11 +55,13 @@ static void readFile(const char* path, uint8_t* to, int64_t bytes) {
 }
 
 /* Calls every unit on its own, last first: results must not depend on how work is dealt out. */
-static int32_t backwards(void* context, aglow_bundle_step* step, void* const* addresses, int64_t units) {
+static int32_t backwards(void* context, aglow_bundle_step* step, void* const* addresses, int64_t begin,
+                         int64_t end, int32_t threads) {
   int32_t worst = 0;
-  *(int64_t*)context += units;
-  for (; units > 0; --units) {
-    const int32_t status = step(addresses, units - 1, units);
+  (void)threads;
+  *(int64_t*)context += end - begin;
+  for (; end > begin; --end) {
+    const int32_t status = step(addresses, end - 1, end);
     if (status > worst) worst = status;
   }
   return worst;

@@ -7,8 +7,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
+
+#include "support/pace.h"
 
 namespace aglow {
 
@@ -27,77 +32,186 @@ int inChild(const Body& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The sum of the numbers below 9, by the pool, and how many threads took part.
-std::pair<int, int> sumBy(ThreadPool& pool) {
-  std::atomic<int> sum = 0, parts = 0;
-  pool.run(9, [&](int, int64_t begin, int64_t end) {
-    ++parts;
+// How many threads do a part of the same work, each waiting for the others; a few tries, since a busy machine may keep
+// some of them away.
+int threadsIn(ThreadPool& pool) {
+  int most = 0;
+  for (int attempt = 0; attempt < 20 && most < pool.threads(); ++attempt) {
+    std::atomic<int> arrived = 0;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100 + 100 * attempt);
+    pool.run({.units = pool.threads()}, [&](int, int64_t, int64_t) {
+      ++arrived;
+      while (arrived < pool.threads() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      most = std::max<int>(most, arrived);
+      return 0;
+    });
+    if (most < pool.threads()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return most;
+}
+
+// The sum of the numbers below 9, by the pool.
+int sumBy(ThreadPool& pool) {
+  std::atomic<int> sum = 0;
+  pool.run({.units = 9}, [&](int, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) sum += static_cast<int>(i);
     return 0;
   });
-  return {sum, parts};
+  return sum;
 }
 
-TEST(ThreadPool, DealsOutEveryUnitOnceInFixedParts) {
-  for (const int threads : {1, 2, 3}) {
+// Where chunks begin.
+std::set<int64_t> bordersOf(int threads, const Spread& spread) {
+  ThreadPool pool(threads);
+  std::mutex mutex;
+  std::set<int64_t> borders;
+  pool.run(spread, [&](int, int64_t begin, int64_t) {
+    const std::lock_guard lock(mutex);
+    borders.insert(begin);
+    return 0;
+  });
+  return borders;
+}
+
+TEST(ThreadPool, DoesEveryUnitOnce) {
+  for (const int threads : {1, 2, 3, 7}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
-    for (const int64_t units : {1, 2, 5, 100}) {
-      std::vector<std::atomic<int>> done(static_cast<size_t>(units));
-      std::vector<std::atomic<int64_t>> sizes(static_cast<size_t>(threads));
-      EXPECT_EQ(pool.run(units,
-                         [&](int thread, int64_t begin, int64_t end) {
-                           sizes[static_cast<size_t>(thread)] += end - begin;
-                           for (int64_t i = begin; i < end; ++i) ++done[static_cast<size_t>(i)];
-                           return 0;
-                         }),
-                0);
-      for (const auto& count : done) EXPECT_EQ(count, 1);
-      for (const auto& size : sizes) EXPECT_LE(size, units / std::min<int64_t>(units, threads) + 1);
+    for (const int64_t units : {1, 2, 5, 100, 1000})
+      for (const int worth : {1, 2, 5, kMaxThreads}) {
+        std::vector<std::atomic<int>> done(static_cast<size_t>(units));
+        EXPECT_EQ(pool.run({.units = units, .threads = worth},
+                           [&](int thread, int64_t begin, int64_t end) {
+                             EXPECT_LT(thread, threads);
+                             EXPECT_LT(begin, end);
+                             for (int64_t i = begin; i < end; ++i) ++done[static_cast<size_t>(i)];
+                             return 0;
+                           }),
+                  0);
+        for (const auto& count : done) EXPECT_EQ(count, 1);
+      }
+  }
+}
+
+TEST(ThreadPool, CutsWorkByWhatItIs) {
+  for (const int64_t units : {2, 5, 100, 1000})
+    for (const int worth : {2, 3, 16}) {
+      const Spread spread{.units = units, .threads = worth};
+      const std::set<int64_t> borders = bordersOf(2, spread);
+      EXPECT_EQ(static_cast<int64_t>(borders.size()), std::min<int64_t>(units, 4 * worth));
+      EXPECT_EQ(borders, bordersOf(7, spread));
     }
+}
+
+TEST(ThreadPool, UsesNoMoreThreadsThanAreWanted) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 200; ++round) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    pool.run({.units = 100, .threads = 3, .most = 2}, [&](int, int64_t, int64_t) {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      return 0;
+    });
+    EXPECT_LE(threads.size(), 2U);
+  }
+}
+
+TEST(ThreadPool, AllThreadsTakePart) {
+  for (const int threads : {1, 2, 3, 7}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(threadsIn(pool), threads);
   }
 }
 
 TEST(ThreadPool, GivesTheWorstOfWhatThePartsGive) {
   ThreadPool pool(4);
   const auto part = [](int, int64_t begin, int64_t end) { return begin <= 5 && 5 < end ? 7 : 0; };
-  EXPECT_EQ(pool.run(8, part), 7);
-  EXPECT_EQ(pool.run(4, part), 0);  // the fault before is forgotten
+  EXPECT_EQ(pool.run({.units = 8}, part), 7);
+  EXPECT_EQ(pool.run({.units = 4}, part), 0);  // the fault before is forgotten
 }
 
 // Rounds that follow each other at once, and rounds for which the threads were asleep already.
 TEST(ThreadPool, WakesUpForEveryRound) {
   ThreadPool pool(3);
-  std::atomic<int64_t> sum = 0;
-  for (int round = 0; round < 200; ++round)
-    pool.run(9, [&](int, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) sum += i;
-      return 0;
-    });
-  EXPECT_EQ(sum, 200 * 36);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  pool.run(9, [&](int, int64_t begin, int64_t end) {
-    sum -= end - begin;
-    return 0;
-  });
-  EXPECT_EQ(sum, 200 * 36 - 9);
+  for (int round = 0; round < 2000; ++round) EXPECT_EQ(sumBy(pool), 36);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(threadsIn(pool), 3);
+  }
 }
 
 TEST(ThreadPool, DoesNothingForNoUnits) {
   ThreadPool pool(2);
-  EXPECT_EQ(pool.run(0, [](int, int64_t, int64_t) { return 1; }), 0);
+  EXPECT_EQ(pool.run({.units = 0}, [](int, int64_t, int64_t) { return 1; }), 0);
+}
+
+TEST(ThreadPool, ServesSeveralCallers) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong = 0;
+  for (int caller = 0; caller < 5; ++caller)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 2000; ++round) wrong += sumBy(pool) != 36;
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// One caller's slow work keeps no other from being done.
+TEST(ThreadPool, WaitsForNobodyElsesWork) {
+  ThreadPool pool(2);
+  std::atomic<int> begun = 0;
+  std::atomic<bool> finish = false;
+  std::thread other([&] {
+    pool.run({.units = 2}, [&](int, int64_t, int64_t) {
+      ++begun;
+      while (!finish) std::this_thread::yield();
+      return 0;
+    });
+  });
+  while (begun == 0) std::this_thread::yield();
+  for (int round = 0; round < 100; ++round) EXPECT_EQ(sumBy(pool), 36);
+  // The child finds work that only threads of its parent could finish.
+  EXPECT_EQ(inChild([&] { return sumBy(pool) == 36 && threadsIn(pool) == 2 ? 5 : 0; }), 5);
+  finish = true;
+  other.join();
+}
+
+TEST(ThreadPool, RestsWhereNothingIsToDo) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 100; ++round) sumBy(pool);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto used = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LT(used() - before, 0.002);
+}
+
+TEST(ThreadPool, IsOneForTheProcess) {
+  const auto small = ThreadPool::ofProcess(2);
+  const int had = small->threads();
+  EXPECT_GE(had, 2);
+  const auto large = ThreadPool::ofProcess(had + 1);
+  EXPECT_EQ(small, large);
+  EXPECT_EQ(small->threads(), had + 1);
+  EXPECT_EQ(sumBy(*small), 36);
 }
 
 TEST(ThreadPool, WorksInAForkedChild) {
   ThreadPool pool(3);
-  EXPECT_EQ(sumBy(pool), std::pair(36, 3));
+  EXPECT_EQ(threadsIn(pool), 3);
   const int inner = inChild([&] {
-    const auto first = sumBy(pool), second = sumBy(pool);
-    const int grandchild = inChild([&] { return sumBy(pool) == std::pair(36, 3) ? 7 : 0; });
-    return first == std::pair(36, 3) && second == first && grandchild == 7 ? 5 : 0;
+    const bool works = threadsIn(pool) == 3 && sumBy(pool) == 36;
+    const int grandchild = inChild([&] { return threadsIn(pool) == 3 ? 7 : 0; });
+    return works && grandchild == 7 ? 5 : 0;
   });
   EXPECT_EQ(inner, 5);
-  EXPECT_EQ(sumBy(pool), std::pair(36, 3));
+  EXPECT_EQ(threadsIn(pool), 3);
 }
 
 TEST(ThreadPool, GoesInAForkedChild) {
@@ -110,22 +224,28 @@ TEST(ThreadPool, GoesInAForkedChild) {
             5);
 }
 
-// The child finds the pool taken by a thread that it does not have.
-TEST(ThreadPool, WorksInAChildThatIsForkedDuringACall) {
-  ThreadPool pool(2);
-  std::atomic<bool> begun = false, finish = false;
-  std::thread other([&] {
-    pool.run(2, [&](int, int64_t, int64_t) {
-      begun = true;
-      while (!finish) std::this_thread::yield();
-      return 0;
-    });
-  });
-  while (!begun) std::this_thread::yield();
-  EXPECT_EQ(inChild([&] { return sumBy(pool) == std::pair(36, 2) ? 5 : 0; }), 5);
-  EXPECT_EQ(sumBy(pool), std::pair(36, 1)) << "here the other call is still going on";
-  finish = true;
-  other.join();
+TEST(Pace, UsesFewerThreadsWhereOthersAreLate) {
+  constexpr int64_t kMillisecond = 1'000'000;
+  Pace pace;
+  int64_t now = 0;
+  EXPECT_EQ(pace.limit(16, now), 16);
+  for (int i = 0; i < 100; ++i) pace.report(16, kMillisecond, kMillisecond / 2, now += kMillisecond);
+  EXPECT_EQ(pace.limit(16, now), 16);
+  // Short waits are what waking takes.
+  for (int i = 0; i < 1000; ++i) pace.report(16, 5'000, 20'000, now += 25'000);
+  EXPECT_EQ(pace.limit(16, now), 16);
+  pace.report(16, kMillisecond, 4 * kMillisecond, now += 5 * kMillisecond);
+  EXPECT_EQ(pace.limit(16, now), 8);
+  pace.report(8, kMillisecond, 4 * kMillisecond, now += 5 * kMillisecond);
+  EXPECT_EQ(pace.limit(16, now), 4);
+  EXPECT_EQ(pace.limit(2, now), 1);
+  // After a while twice as many are tried, and then twice again; where that fails, the next try comes later.
+  EXPECT_EQ(pace.limit(16, now += 50 * kMillisecond), 8);
+  EXPECT_EQ(pace.limit(16, now), 8);
+  pace.report(8, kMillisecond, 4 * kMillisecond, now);
+  EXPECT_EQ(pace.limit(16, now += 50 * kMillisecond), 4);
+  for (int i = 0; i < 10; ++i) pace.limit(16, now += 1000 * kMillisecond);
+  EXPECT_EQ(pace.limit(16, now), 16);
 }
 
 TEST(ThreadPool, MakesDoWithFewerThreads) {
@@ -134,7 +254,7 @@ TEST(ThreadPool, MakesDoWithFewerThreads) {
               const rlimit tight{8, 8};
               if (::setrlimit(RLIMIT_NPROC, &tight) != 0 || (::geteuid() == 0 && ::setuid(54321) != 0)) return 1;
               ThreadPool pool(kMaxThreads);
-              return pool.threads() <= 8 && sumBy(pool) == std::pair(36, pool.threads()) ? 5 : 0;
+              return pool.threads() <= 8 && sumBy(pool) == 36 ? 5 : 0;
             }),
             5);
 }
@@ -198,7 +318,7 @@ TEST(WholeMutex, GuardsWhatIsWholeInAChild) {
         ++second;
       }
     });
-  for (int round = 0; round < 300; ++round)
+  for (int round = 0; round < 100; ++round)
     ASSERT_EQ(inChild([&] {
                 const std::lock_guard lock(outer);
                 const std::lock_guard nested(inner);

@@ -31,29 +31,34 @@ constexpr const char* kWriteFiles =
 class CpuExecutable : public Executable {
 public:
   CpuExecutable(std::vector<Program> programs, std::vector<MemoryMap> memory, codegen::JitCode code, std::string target,
-                std::shared_ptr<ThreadPool> pool, std::vector<std::shared_ptr<const Tensor>> pooled, bool cached)
+                std::shared_ptr<ThreadPool> pool, int threads, std::vector<std::shared_ptr<const Tensor>> pooled,
+                bool cached)
       : Executable(programs),
         code_(std::move(code)),
         target_(std::move(target)),
         cached_(cached),
         arena_(Type(ElemKind::UInt8, Shape{aglow::arenaBytes(programs)})),
         pool_(std::move(pool)),
+        threads_(std::min(threads, pool_->threads())),
         pooled_(std::move(pooled)) {
     for (const Region* region : sharedRegions(programs))
       if (region->as<ConstantInit>() != nullptr) weightsBytes_ += codegen::aligned(region->type.bytes());
     for (size_t i = 0; i < programs.size(); ++i) load(std::move(programs[i]), std::move(memory[i]));
-    if (pool_->threads() > 1) {
-      runTime_.parallelFor = [](void* pool, codegen::StepFunction* step, void* const* addresses, int64_t units) {
-        return static_cast<ThreadPool*>(pool)->run(
-            units, [=](int, int64_t begin, int64_t end) { return step(addresses, begin, end); });
+    if (threads_ > 1) {
+      runTime_.parallelFor = [](void* self, codegen::StepFunction* step, void* const* addresses, int64_t first,
+                                int64_t last, int32_t threads) {
+        const auto& executable = *static_cast<const CpuExecutable*>(self);
+        return executable.pool_->run(
+            {.units = last - first, .threads = threads, .most = executable.threads_},
+            [=](int, int64_t begin, int64_t end) { return step(addresses, first + begin, first + end); });
       };
-      runTime_.parallelContext = pool_.get();
+      runTime_.parallelContext = this;
     }
   }
 
   ExecutableFacts facts() const override {
     return {.target = target_,
-            .threads = pool_->threads(),
+            .threads = threads_,
             .arenaBytes = arena_.bytes(),
             .weightsBytes = weightsBytes_,
             .stateBytes = state().bytes(),
@@ -117,6 +122,7 @@ private:
   Tensor arena_;  // of whichever program runs
   codegen::RunTime runTime_;
   std::shared_ptr<ThreadPool> pool_;
+  int threads_;
   std::vector<std::shared_ptr<const Tensor>> pooled_;  // held, so that others find them
 };
 
@@ -193,10 +199,11 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
           pooled.push_back(options.weights->shared(constant->bytes));
           constant->bytes = *pooled.back();
         }
-  std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
+  std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads);
   try {
-    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(
-        std::move(programs), std::move(memory), std::move(code), name, std::move(pool), std::move(pooled), cached));
+    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(programs), std::move(memory),
+                                                                       std::move(code), name, std::move(pool),
+                                                                       options.threads, std::move(pooled), cached));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

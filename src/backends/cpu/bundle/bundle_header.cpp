@@ -220,12 +220,16 @@ private:
   }
 
   void parallelTypes() {
-    put("/* How the host spreads work over threads: run() calls step(addresses, begin, end) for parts that cover 0 to\n"
-        " * units, on any threads, returns when all are done, and gives the largest of their results. Results do not\n"
-        " * depend on the parts. Without one (null), all is done by the calling thread. */\n");
+    put("/* How the host spreads work over threads: run() calls step(addresses, from, to) for parts that cover begin "
+        "to\n"
+        " * end, on any threads (`threads` are worth their while), returns when all are done, and gives the largest "
+        "of\n"
+        " * their results. Results do not depend on the parts. Without one (null), all is done by the calling thread. "
+        "*/\n");
     put("typedef int32_t {}_step(void *const *addresses, int64_t begin, int64_t end);\n", bundle_.name);
     put("typedef struct {0}_parallel_for {{\n"
-        "  int32_t (*run)(void *context, {0}_step *step, void *const *addresses, int64_t units);\n"
+        "  int32_t (*run)(void *context, {0}_step *step, void *const *addresses, int64_t begin,\n"
+        "                 int64_t end, int32_t threads);\n"
         "  void *context;\n}} {0}_parallel_for;\n\n",
         bundle_.name);
   }

@@ -40,11 +40,13 @@ struct KernelAddress {
   int64_t offset = 0;
 };
 
-// One kernel over all its units. Steps of a plan run one after the other.
+// One kernel over all its units. Steps of a plan run one after the other, and so do the rounds of a step: the kernel
+// does units from 0 to rounds * units, and those of different rounds are never done at the same time.
 struct KernelStep {
   std::string kernel;  // without the prefix aglow_
   std::vector<std::byte> descriptor;
   int64_t units = 1;
+  int64_t rounds = 1;
   std::vector<FunctionParam> functions = {};
   // What the kernel gets; none: all addresses, as they are. Where a step works on parts of operands, offsets here
   // instead of in the descriptor let steps share their code.

@@ -10,8 +10,10 @@ using StepFunction = int32_t(void* const* addresses, int64_t begin, int64_t end)
 
 // What generated code may ask of the program around it.
 struct RunTime {
-  // Calls step for all units, in parts, from any number of threads; the largest of what the calls give. None: one call.
-  int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t units) = nullptr;
+  // Calls step for parts of the units from begin to end, from any number of threads, of which `threads` are worth their
+  // while; gives the largest of what the calls give. None: one call.
+  int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t begin, int64_t end,
+                         int32_t threads) = nullptr;
   void* parallelContext = nullptr;
   // Called before (0) and after (1) each instruction, with its number; may be null.
   void (*observe)(void* context, int32_t instr, int32_t after) = nullptr;
@@ -24,14 +26,16 @@ inline constexpr int32_t kStatusBits = 4;
 struct ProgramStep {
   enum Kind : int32_t {
     Alone,   // the function is called once, for all units
-    Spread,  // the run time may call it in parts
+    Spread,  // the run time may call it in parts, on at most `threads` threads
     Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out
   };
-  int64_t units;
+  int64_t units;         // of one round
+  int32_t rounds;        // one after the other, each with the units after those of the round before
   int32_t function;      // its number among the program's functions
   int32_t firstAddress;  // up to that of the next step
   Kind kind;
   int32_t instr;
+  int32_t threads;
 };
 
 // Address `i` of a program's steps lies `offsets[i]` bytes after the base with the number `bases[i]`, or after the

@@ -10,10 +10,16 @@ extern "C" bool aglow_any_true(const uint8_t* rows, int64_t count) {
   return false;
 }
 
-// A step on as many threads as the run time has.
-extern "C" int32_t aglow_spread(const RunTime* runTime, StepFunction* step, void* const* addresses, int64_t units) {
-  if (runTime->parallelFor == nullptr) return step(addresses, 0, units);
-  return runTime->parallelFor(runTime->parallelContext, step, addresses, units);
+// A step on as many threads as it is worth, and the run time has.
+extern "C" int32_t aglow_spread(const RunTime* runTime, StepFunction* step, void* const* addresses, int64_t units,
+                                int64_t rounds, int32_t threads) {
+  if (runTime->parallelFor == nullptr) return step(addresses, 0, rounds * units);
+  int32_t status = 0;
+#pragma clang loop unroll(disable)
+  for (int64_t round = 0; round < rounds && status == 0; ++round)
+    status =
+        runTime->parallelFor(runTime->parallelContext, step, addresses, round * units, (round + 1) * units, threads);
+  return status;
 }
 
 namespace {
@@ -67,8 +73,9 @@ extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* b
     }
     observed.at(step.instr);
     StepFunction* const function = tables->functions[step.function];
-    const int32_t status = step.kind == ProgramStep::Spread ? aglow_spread(runTime, function, slots, step.units)
-                                                            : function(slots, 0, step.units);
+    const int32_t status = step.kind == ProgramStep::Spread
+                               ? aglow_spread(runTime, function, slots, step.units, step.rounds, step.threads)
+                               : function(slots, 0, step.rounds * step.units);
     if (status != 0) return status | step.instr << kStatusBits;
   }
   return 0;

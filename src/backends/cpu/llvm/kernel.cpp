@@ -48,7 +48,7 @@ public:
   Steps run(const std::string& name, bool shared) {
     Steps result;
     for (const cpu::KernelStep& step : plan_.steps) {
-      Step made{.units = step.units, .addresses = addressesOf(step)};
+      Step made{.units = step.units, .rounds = step.rounds, .addresses = addressesOf(step)};
       if (shared)
         share(made, step, name);
       else

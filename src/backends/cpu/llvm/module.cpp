@@ -65,23 +65,26 @@ private:
       b.CreateCondBr(any, work, after);
       b.SetInsertPoint(work);
     }
-    const bool worth = options_.threads && functions_.worthThreads(instr);
-    for (const Step& step : steps) call(step, instr, number, worth && step.units > 1);
+    for (const Step& step : steps)
+      call(step, instr, number, options_.threads ? functions_.threadsWorth(instr, step) : 1);
     if (after == nullptr) return;
     b.CreateBr(after);
     b.SetInsertPoint(after);
   }
 
-  void call(const Step& step, const Instr& instr, size_t number, bool spread) {
+  void call(const Step& step, const Instr& instr, size_t number, int threads) {
     if (instr.kind == Instr::Kind::Compute || instr.kind == Instr::Kind::Fused) describe(step, instr, number);
     mostSlots_ = std::max(mostSlots_, step.addresses.size());
     for (size_t slot = 0; slot < step.addresses.size(); ++slot)
       b.CreateStore(address(step.addresses[slot].region, step.addresses[slot].offset),
                     b.CreateConstInBoundsGEP1_64(pointer(), slots_, slot));
-    llvm::Value* units = b.getInt64(static_cast<uint64_t>(step.units));
-    llvm::Value* status =
-        spread ? library_.call(b, "spread", {function_->getArg(1), step.function, slots_, units}, b.getInt32Ty())
-               : b.CreateCall(step.function, {slots_, b.getInt64(0), units});
+    const auto number64 = [&](int64_t value) { return b.getInt64(static_cast<uint64_t>(value)); };
+    llvm::Value* status = threads > 1
+                              ? library_.call(b, "spread",
+                                              {function_->getArg(1), step.function, slots_, number64(step.units),
+                                               number64(step.rounds), b.getInt32(static_cast<uint32_t>(threads))},
+                                              b.getInt32Ty())
+                              : b.CreateCall(step.function, {slots_, number64(0), number64(step.rounds * step.units)});
     llvm::BasicBlock *failed = newBlock("failed"), *fine = newBlock("fine");
     b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(0)), fine, failed);
     b.SetInsertPoint(failed);

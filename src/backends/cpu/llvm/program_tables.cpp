@@ -32,13 +32,16 @@ private:
            .kind = ProgramStep::Guard,
            .instr = number},
           {{{instr.predicate}}});
-    const bool worth = options_.threads && functions_.worthThreads(instr);
-    for (const Step& step : all)
+    for (const Step& step : all) {
+      const int threads = options_.threads ? functions_.threadsWorth(instr, step) : 1;
       row({.units = step.units,
+           .rounds = static_cast<int32_t>(step.rounds),
            .function = numberOf(step.function),
-           .kind = worth && step.units > 1 ? ProgramStep::Spread : ProgramStep::Alone,
-           .instr = number},
+           .kind = threads > 1 ? ProgramStep::Spread : ProgramStep::Alone,
+           .instr = number,
+           .threads = threads},
           step.addresses);
+    }
   }
 
   void row(ProgramStep step, std::span<const StepAddress> addresses) {

@@ -11,8 +11,10 @@ namespace aglow::codegen {
 
 namespace {
 
-// Microseconds below which an instruction is done before a second thread would begin.
-constexpr double kWorthThreads = 8;
+// Microseconds of work that a thread is worth: it takes about one to get it, and to say that it is done.
+constexpr double kWorthThread = 4;
+// More threads than this find nothing to do in the units that plans have.
+constexpr double kMostThreads = 64;
 
 std::string attributesText(const Attrs& attrs) {
   std::string text(attrs.op().name);
@@ -117,10 +119,12 @@ Steps StepFunctions::emit(const Instr& instr, const std::string& name) {
 }
 
 // By a rough time for one thread on any of today's processors.
-bool StepFunctions::worthThreads(const Instr& instr) const {
+int StepFunctions::threadsWorth(const Instr& instr, const Step& step) const {
+  if (step.units < 2) return 1;
   constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
   const Cost cost = costOf(context_.program, instr);
-  return cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes >= kWorthThreads;
+  const double microseconds = cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes;
+  return static_cast<int>(std::clamp(microseconds / static_cast<double>(step.rounds) / kWorthThread, 1., kMostThreads));
 }
 
 }  // namespace aglow::codegen

@@ -20,8 +20,8 @@ public:
   Steps of(const Instr& instr);
   // What addresses in the program's data are offsets from.
   const std::string& data() const { return kernels_.data; }
-  // Whether several threads get an instruction done sooner than one.
-  bool worthThreads(const Instr& instr) const;
+  // How many threads get a step of an instruction done sooner than fewer would.
+  int threadsWorth(const Instr& instr, const Step& step) const;
 
 private:
   struct Shared {

@@ -27,7 +27,8 @@ struct StepAddress {
 // constant, so steps that differ only in addresses share a function.
 struct Step {
   llvm::Function* function = nullptr;
-  int64_t units = 1;
+  int64_t units = 1;   // of one round
+  int64_t rounds = 1;  // done one after the other
   std::vector<StepAddress> addresses = {};
 };
 using Steps = std::vector<Step>;

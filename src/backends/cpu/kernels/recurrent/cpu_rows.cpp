@@ -77,7 +77,7 @@ int64_t placeScratch(RecurrentDesc& d) {
   d.products = place(d.directions * d.steps * d.batch * columns);
   d.sums = place(d.directions * columns);
   d.fresh = place(d.directions * d.batch * columns);
-  d.h = place(states);
+  d.h = place(2 * states);
   d.c = d.cell == kCellLstm ? place(states) : 0;
   d.seen = d.cell == kCellGru ? place(states) : 0;
   return next;
@@ -108,14 +108,21 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   d.chunk = std::clamp<int64_t>(machine.l2 / 4 / (d.width * kBytes) / kGroup * kGroup, kGroup, kMostChunk);
   d.tile = evenly(d.steps * d.batch);
   d.rows = evenly(d.batch);
+  // Slices are whole vectors, so that all their elements are computed alike.
+  constexpr int64_t kSlices = 32;
+  d.slice = ceilDiv(ceilDiv(d.hidden, kSlices), machine.lanes) * machine.lanes;
+  d.phases = d.cell == kCellGru && d.stateFirst == 0 ? 2 : 1;
+  const int64_t states = d.directions * ceilDiv(d.batch, d.rows) * ceilDiv(d.hidden, d.slice);
 
   KernelPlan plan;
   plan.steps = {{.kernel = fmt::format("recurrent_inputs_w{}", machine.lanes),
                  .descriptor = descriptorBytes(d),
                  .units = d.directions * ceilDiv(columns, d.chunk)},
+                {.kernel = "recurrent_begin", .descriptor = descriptorBytes(d)},
                 {.kernel = fmt::format("recurrent_steps_w{}", machine.lanes),
                  .descriptor = descriptorBytes(d),
-                 .units = d.directions * ceilDiv(d.batch, d.rows)}};
+                 .units = states,
+                 .rounds = d.steps * d.phases}};
   plan.scratchBytes = scratch * kBytes;
   plan.flops = 2. * static_cast<double>(d.directions * d.steps * d.batch) * static_cast<double>(columns) *
                static_cast<double>(d.width + d.hidden);

@@ -1,5 +1,6 @@
-// Recurrent layers whole: the inputs of all steps times their weights first, which threads share, then step after step.
-// The state's weights are read in one order and then in the other, so that what the caches hold of them serves again.
+// Recurrent layers whole: the inputs of all steps times their weights first, then step after step. Threads share the
+// elements of the state: each reads the weights of the same ones in every step, and so keeps them in its cache. One
+// thread alone reads all of them in one order and then in the other, so that what its cache holds serves again.
 #include "backends/cpu/kernels/gemm/dots.h"
 #include "backends/cpu/kernels/recurrent/functions.h"
 
@@ -38,6 +39,7 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
 // One row of the batch in one direction: what its cell reads and writes, hidden elements of each.
 struct RecurrentRow {
   const float *inputs, *fresh;  // of the gates, one after the other
+  const float* before;          // the state
   float *h, *c, *seen;
   const float *peepholes, *lateBias;  // null: none
 };
@@ -61,10 +63,10 @@ struct Cell {
   }
 
   AGLOW_INLINE void reset(const RecurrentRow& row, int64_t j, int64_t count) const {
-    storeSome<W>(row.seen + j, gate(0, sum(row, 1, j, count)) * loadSome<W>(row.h + j, count), count);
+    storeSome<W>(row.seen + j, gate(0, sum(row, 1, j, count)) * loadSome<W>(row.before + j, count), count);
   }
   AGLOW_INLINE void gru(const RecurrentRow& row, int64_t j, int64_t count) const {
-    const V z = gate(0, sum(row, 0, j, count)), h = loadSome<W>(row.h + j, count);
+    const V z = gate(0, sum(row, 0, j, count)), h = loadSome<W>(row.before + j, count);
     V state = loadSome<W>(row.fresh + 2 * d.hidden + j, count);
     if (d.stateFirst != 0) {
       if (row.lateBias != nullptr) state += loadSome<W>(row.lateBias + j, count);
@@ -90,54 +92,55 @@ struct Cell {
     storeSome<W>(row.c + j, c, count);
     storeSome<W>(row.h + j, o * activate<W>(functions[2], c), count);
   }
-
-  // f(j, count) for all elements of the state.
-  template <class F>
-  AGLOW_INLINE void each(F f) const {
-    int64_t j = 0;
-    AGLOW_ROLLED for (; j + W <= d.hidden; j += W) f(j, W);
-    if (j < d.hidden) f(j, d.hidden - j);
-  }
 };
 
+// A slice of the states of a few rows of the batch in one direction, for one round.
 template <int W>
 struct RecurrentUnit {
   const RecurrentDesc& d;
   void* const* p;
-  int64_t direction, first, count;  // rows of the batch
+  int64_t direction, first, rows;  // of the batch
+  int64_t from, to;                // of the state's elements
+  int64_t index, phase;            // of the step, in the order in which they are done
 
-  AGLOW_INLINE float* scratch(int64_t from, int64_t row, int64_t width) const {
-    return operand(p, d.scratch) + from + (direction * d.batch + row) * width;
+  AGLOW_INLINE float* scratch(int64_t place, int64_t row, int64_t width) const {
+    return operand(p, d.scratch) + place + (direction * d.batch + row) * width;
   }
-  AGLOW_INLINE bool active(int64_t row, int64_t step) const {
+  // The states before and after a step change places.
+  AGLOW_INLINE float* state(int64_t row, int64_t after) const {
+    return scratch(d.h + (index + after) % 2 * d.directions * d.batch * d.hidden, row, d.hidden);
+  }
+  AGLOW_INLINE int64_t step() const { return d.reverse != 0 || direction == 1 ? d.steps - 1 - index : index; }
+  AGLOW_INLINE bool active(int64_t row) const {
     if (d.lengths == kAbsent) return true;
-    return step < (d.longLengths != 0 ? static_cast<const int64_t*>(p[d.lengths])[row]
-                                      : static_cast<const int32_t*>(p[d.lengths])[row]);
+    return step() < (d.longLengths != 0 ? static_cast<const int64_t*>(p[d.lengths])[row]
+                                        : static_cast<const int32_t*>(p[d.lengths])[row]);
   }
-  AGLOW_INLINE void copy(float* to, const float* from) const {
-    for (int64_t i = 0; i < d.hidden; ++i) to[i] = from == nullptr ? 0 : from[i];
-  }
-  AGLOW_INLINE const float* ofRow(int64_t number, int64_t row) const {
-    return number == kAbsent ? nullptr : operand(p, number) + (direction * d.batch + row) * d.hidden;
+  // The slice, or zeros.
+  AGLOW_INLINE void copy(float* row, const float* source) const {
+    for (int64_t i = from; i < to; ++i) row[i] = source == nullptr ? 0 : source[i];
   }
 
-  // The state times the weights of the gates from `gate` on, `gates` of them.
-  AGLOW_INLINE void multiply(int64_t state, int64_t gate, int64_t gates, bool backwards) const {
+  // A state times the slice's weights of the gates from `gate` to `end`.
+  AGLOW_INLINE void multiply(const float* states, int64_t gate, int64_t end, bool backwards) const {
     const int64_t columns = d.gates * d.hidden;
-    const float* r = operand(p, d.r) + (direction * columns + gate * d.hidden) * d.hidden;
-    float* to = scratch(d.fresh, first, columns) + gate * d.hidden;
-    dots<W>({scratch(state, first, d.hidden), count, d.hidden}, d.rows, {r, gates * d.hidden, d.hidden}, d.hidden,
-            backwards, [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
-              storeSome<sizeof(value) / sizeof(float)>(to + row * columns + column, value, lanes);
-            });
+    AGLOW_ROLLED for (; gate < end; ++gate) {
+      const float* r = operand(p, d.r) + (direction * columns + gate * d.hidden + from) * d.hidden;
+      float* sums = scratch(d.fresh, first, columns) + gate * d.hidden + from;
+      dots<W>({states, rows, d.hidden}, d.rows, {r, to - from, d.hidden}, d.hidden, backwards,
+              [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
+                storeSome<sizeof(value) / sizeof(float)>(sums + row * columns + column, value, lanes);
+              });
+    }
   }
 
-  AGLOW_INLINE RecurrentRow rowAt(int64_t row, int64_t step) const {
+  AGLOW_INLINE RecurrentRow rowAt(int64_t row) const {
     const int64_t columns = d.gates * d.hidden;
     RecurrentRow at{};
-    at.inputs = operand(p, d.scratch) + d.products + ((direction * d.steps + step) * d.batch + row) * columns;
+    at.inputs = operand(p, d.scratch) + d.products + ((direction * d.steps + step()) * d.batch + row) * columns;
     at.fresh = scratch(d.fresh, row, columns);
-    at.h = scratch(d.h, row, d.hidden);
+    at.before = state(row, 0);
+    at.h = state(row, 1);
     at.c = scratch(d.c, row, d.hidden);
     at.seen = scratch(d.seen, row, d.hidden);
     if (d.peepholes != kAbsent) at.peepholes = operand(p, d.peepholes) + direction * 3 * d.hidden;
@@ -145,23 +148,31 @@ struct RecurrentUnit {
     return at;
   }
 
-  AGLOW_INLINE void compute(int64_t step, bool backwards) const {
-    const Cell<W> cell{d, d.functions[direction]};
-    const auto rows = [&](auto f) __attribute__((always_inline)) {
-      for (int64_t row = first; row < first + count; ++row) {
-        if (!active(row, step)) continue;
-        const RecurrentRow at = rowAt(row, step);
-        cell.each([&](int64_t j, int64_t lanes) __attribute__((always_inline)) { f(at, j, lanes); });
-      }
-    };
-    const bool resets = d.cell == kCellGru && d.stateFirst == 0;
-    multiply(d.h, 0, resets ? 2 : d.gates, backwards);
-    if (resets) {
-      rows([&](const RecurrentRow& at, int64_t j, int64_t lanes)
-               __attribute__((always_inline)) { cell.reset(at, j, lanes); });
-      multiply(d.seen, 2, 1, backwards);
+  // f(row, j, count) for the slice of all rows that have not ended.
+  template <class F>
+  AGLOW_INLINE void each(F f) const {
+    for (int64_t row = first; row < first + rows; ++row) {
+      if (!active(row)) continue;
+      const RecurrentRow at = rowAt(row);
+      int64_t j = from;
+      AGLOW_ROLLED for (; j + W <= to; j += W) f(at, j, W);
+      if (j < to) f(at, j, to - j);
     }
-    rows([&](const RecurrentRow& at, int64_t j, int64_t lanes) __attribute__((always_inline)) {
+  }
+
+  AGLOW_INLINE void compute(bool backwards) const {
+    const Cell<W> cell{d, d.functions[direction]};
+    if (d.phases == 1) {
+      multiply(state(first, 0), 0, d.gates, backwards);
+    } else if (phase == 0) {
+      multiply(state(first, 0), 0, 2, backwards);
+      each([&](const RecurrentRow& at, int64_t j, int64_t lanes)
+               __attribute__((always_inline)) { cell.reset(at, j, lanes); });
+      return;
+    } else {
+      multiply(scratch(d.seen, first, d.hidden), 2, 3, backwards);
+    }
+    each([&](const RecurrentRow& at, int64_t j, int64_t lanes) __attribute__((always_inline)) {
       if (d.cell == kCellRnn)
         cell.rnn(at, j, lanes);
       else if (d.cell == kCellGru)
@@ -171,41 +182,67 @@ struct RecurrentUnit {
     });
   }
 
-  AGLOW_INLINE void run() const {
-    for (int64_t row = first; row < first + count; ++row) {
-      copy(scratch(d.h, row, d.hidden), ofRow(d.initialH, row));
-      if (d.cell == kCellLstm) copy(scratch(d.c, row, d.hidden), ofRow(d.initialC, row));
-    }
-    const bool reverse = d.reverse != 0 || direction == 1;
-    AGLOW_ROLLED for (int64_t i = 0; i < d.steps; ++i) {
-      const int64_t step = reverse ? d.steps - 1 - i : i;
-      bool any = false;
-      for (int64_t row = first; row < first + count; ++row) any |= active(row, step);
-      if (any) compute(step, i % 2 != 0);
-      // Rows that have ended keep their state and give zeros.
-      for (int64_t row = first; row < first + count; ++row)
-        copy(operand(p, d.y) + ((step * d.directions + direction) * d.batch + row) * d.hidden,
-             active(row, step) ? scratch(d.h, row, d.hidden) : nullptr);
-    }
-    for (int64_t row = first; row < first + count; ++row) {
+  AGLOW_INLINE void run(bool backwards) const {
+    bool any = false;
+    for (int64_t row = first; row < first + rows; ++row) any |= active(row);
+    if (any) compute(backwards);
+    if (phase + 1 < d.phases) return;
+    // Rows that have ended keep their state and give zeros.
+    for (int64_t row = first; row < first + rows; ++row) {
+      if (!active(row)) copy(state(row, 1), state(row, 0));
+      copy(operand(p, d.y) + ((step() * d.directions + direction) * d.batch + row) * d.hidden,
+           active(row) ? state(row, 1) : nullptr);
+      if (index + 1 < d.steps) continue;
       const int64_t at = (direction * d.batch + row) * d.hidden;
-      if (d.lastH != kAbsent) copy(operand(p, d.lastH) + at, scratch(d.h, row, d.hidden));
+      if (d.lastH != kAbsent) copy(operand(p, d.lastH) + at, state(row, 1));
       if (d.lastC != kAbsent) copy(operand(p, d.lastC) + at, scratch(d.c, row, d.hidden));
     }
   }
 };
 
+// The states before the first step.
+AGLOW_INLINE int32_t recurrentBegin(const RecurrentDesc& d, void* const* p) {
+  const int64_t count = d.directions * d.batch * d.hidden;
+  const auto begin = [&](int64_t place, int64_t number) {
+    float* to = operand(p, d.scratch) + place;
+    for (int64_t i = 0; i < count; ++i) to[i] = number == kAbsent ? 0 : operand(p, number)[i];
+  };
+  begin(d.h, d.initialH);
+  if (d.cell == kCellLstm) begin(d.c, d.initialC);
+  return kDone;
+}
+
 template <int W>
 AGLOW_INLINE int32_t recurrentSteps(const RecurrentDesc& d, void* const* p, int64_t begin, int64_t end) {
-  const int64_t blocks = (d.batch + d.rows - 1) / d.rows;
-  for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t first = unit % blocks * d.rows;
-    RecurrentUnit<W>{d, p, unit / blocks, first, fewer(d.rows, d.batch - first)}.run();
+  const int64_t blocks = (d.batch + d.rows - 1) / d.rows, slices = (d.hidden + d.slice - 1) / d.slice;
+  const int64_t groups = d.directions * blocks, units = groups * slices, rounds = d.steps * d.phases;
+  const bool alone = begin == 0 && end == rounds * units;
+  AGLOW_ROLLED for (int64_t i = begin; i < end; ++i) {
+    // Alone, one direction and block of rows after the other does all its rounds.
+    const int64_t round = alone ? i / slices % rounds : i / units;
+    const int64_t group = alone ? i / slices / rounds : i % units / slices;
+    const bool backwards = alone && round / d.phases % 2 != 0;
+    const int64_t slice = backwards ? slices - 1 - i % slices : i % slices;
+    const int64_t first = group % blocks * d.rows, from = slice * d.slice;
+    RecurrentUnit<W>{d,
+                     p,
+                     group / blocks,
+                     first,
+                     fewer(d.rows, d.batch - first),
+                     from,
+                     fewer(from + d.slice, d.hidden),
+                     round / d.phases,
+                     round % d.phases}
+        .run(backwards);
   }
   return kDone;
 }
 
 }  // namespace aglow::cpu
+
+extern "C" int32_t aglow_recurrent_begin(const aglow::cpu::RecurrentDesc* d, void* const* p, int64_t, int64_t) {
+  return aglow::cpu::recurrentBegin(*d, p);
+}
 
 #define AGLOW_RECURRENT(W)                                                                                          \
   extern "C" int32_t aglow_recurrent_inputs_w##W(const aglow::cpu::RecurrentDesc* d, void* const* p, int64_t begin, \

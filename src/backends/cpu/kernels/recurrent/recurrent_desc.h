@@ -45,13 +45,16 @@ struct RecurrentDesc {
   int64_t longLengths;  // 1: i64, 0: i32
 
   // Floats from the beginning of the scratch memory: inputs times weights [directions, steps * batch, gates * hidden],
-  // summed biases [directions, gates * hidden], the state times weights [directions, batch, gates * hidden], the state
-  // and the cell [directions, batch, hidden], and the state after the reset gate.
+  // summed biases [directions, gates * hidden], the state times weights [directions, batch, gates * hidden], the states
+  // before and after a step [2, directions, batch, hidden], the cell [directions, batch, hidden], and the state after
+  // the reset gate.
   int64_t products, sums, fresh, h, c, seen;
 
-  // A unit of the first step is `chunk` rows of one direction's w; a unit of the second is all steps of one direction
-  // for `rows` rows of the batch. Register tiles of the first have `tile` rows.
-  int64_t chunk, tile, rows;
+  // The first kernel: a unit is `chunk` rows of one direction's w, and register tiles have `tile` rows.
+  int64_t chunk, tile;
+  // The kernel of the steps: a round is a step, or the first or second half of one (phases), and a unit of it `slice`
+  // elements of the states of `rows` rows of the batch in one direction.
+  int64_t phases, rows, slice;
 };
 
 }  // namespace aglow::cpu
