@@ -61,7 +61,7 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
 KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine) {
   // The columns under the taps of a row, the results and the weights should fit into the registers.
   const int64_t highest = machine.registers >= 32 ? 8 : 5;
-  constexpr int64_t kUnits = 32, kUnitTaps = 1 << 14;  // taps of vectors worth the handing over to a thread
+  constexpr int64_t kUnits = 64, kUnitTaps = 1 << 13;  // taps of vectors worth the handing over to a thread
   const int64_t blocks = s.channels / machine.lanes, tiles = ceilDiv(s.outWidth, highest);
   const int64_t rows = ceilDiv(s.outWidth, tiles), planes = s.images * blocks;
   const int64_t lastInside = floorDiv(s.width - 1 + s.px - (s.kw - 1) * s.dx, s.sx);

@@ -63,7 +63,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
   KernelPlan plan;
 
   constexpr int64_t kRuns = 4;  // fewer do not balance
-  constexpr int64_t kUnits = 16;
+  constexpr int64_t kUnits = 32;
   constexpr int64_t kLargest = 32 << 20;  // bytes of scratch memory for all tiles at once
   const int64_t rows = machine.registers >= 32 ? 14 : 6;
   const int64_t tileBytes = positions * (d.blocks + d.vectors) * lanes * kBytes;

@@ -65,8 +65,8 @@ TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine
 }
 
 KernelStep planTiles(TileDesc& d, const Machine& machine) {
-  constexpr double kUnitFlops = 2e6;  // worth the handing over to a thread
-  constexpr int64_t kUnits = 32, kUnitsWithPasses = 4;
+  constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
+  constexpr int64_t kUnits = 64, kUnitsWithPasses = 16;
   const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
   const int64_t allTiles = d.outHeight * d.tiles, images = imagesOf(d);
   const int64_t panelBytes = d.channels * d.kh * d.kw * panel * kBytes;
