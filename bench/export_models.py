@@ -3,7 +3,8 @@
 
     build/bench-venv/bin/python bench/export_models.py [--models NAME,…] [--output build/bench-models]
 
-The architectures are those of torchvision and transformers, for one image of 224x224 or one text of 128 tokens. Beside
+The architectures are those of torchvision and transformers, for one image of 224x224 or one text of 128 tokens; a U-Net
+of five levels for one of 256x256; and two layers of an LSTM with 512 elements for 50 steps. Beside
 NAME.onnx stand NAME/INPUT.npy, an input each, and NAME/expected.npy, what the model gives for them in float64.
 """
 import argparse
@@ -29,14 +30,14 @@ def image_model(name):
     return model, {"image": torch.rand(1, 3, 224, 224) * 2 - 1}
 
 
-def bert_base(attention):
+def bert(attention, **sizes):
     import torch
     import transformers
 
     class Bert(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            config = transformers.BertConfig(attn_implementation=attention)
+            config = transformers.BertConfig(attn_implementation=attention, **sizes)
             self.bert = transformers.BertModel(config, add_pooling_layer=False)
 
         def forward(self, input_ids, attention_mask, token_type_ids):
@@ -52,11 +53,74 @@ def bert_base(attention):
     return Bert(), inputs
 
 
+def gpt2(attention):
+    import torch
+    import transformers
+
+    class Gpt(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gpt = transformers.GPT2LMHeadModel(transformers.GPT2Config(attn_implementation=attention))
+
+        def forward(self, input_ids, attention_mask):
+            return self.gpt(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+
+    tokens = (1, 128)
+    return Gpt(), {"input_ids": torch.randint(0, 50000, tokens), "attention_mask": torch.ones(tokens, dtype=torch.int64)}
+
+
+def lstm():
+    import torch
+
+    class Lstm(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = torch.nn.LSTM(512, 512, num_layers=2)
+
+        def forward(self, x):
+            return self.lstm(x)[0]
+
+    return Lstm(), {"x": torch.rand(50, 1, 512) * 2 - 1}
+
+
+def unet():
+    import torch
+    from torch import nn
+
+    def twice(inputs, outputs):
+        return nn.Sequential(*[layer for width in (inputs, outputs)
+                               for layer in (nn.Conv2d(width, outputs, 3, padding=1), nn.ReLU())])
+
+    class UNet(nn.Module):
+        def __init__(self, widths=(32, 64, 128, 256, 512)):
+            super().__init__()
+            self.down = nn.ModuleList(twice(a, b) for a, b in zip((3,) + widths, widths))
+            self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths, widths[1:]))
+            self.join = nn.ModuleList(twice(2 * a, a) for a in widths[:-1])
+            self.last = nn.Conv2d(widths[0], 2, 1)
+
+        def forward(self, x):
+            kept = []
+            for number, block in enumerate(self.down):
+                x = block(nn.functional.max_pool2d(x, 2) if number else x)
+                kept.append(x)
+            for level in reversed(range(len(self.up))):
+                x = self.join[level](torch.cat([self.up[level](x), kept[level]], 1))
+            return self.last(x)
+
+    return UNet(), {"image": torch.rand(1, 3, 256, 256) * 2 - 1}
+
+
 MODELS = {
     "resnet50": lambda attention: image_model("resnet50"),
     "vgg19": lambda attention: image_model("vgg19"),
     "mobilenet_v2": lambda attention: image_model("mobilenet_v2"),
-    "bert_base": bert_base,
+    "bert_base": bert,
+    "efficientnet_b0": lambda attention: image_model("efficientnet_b0"),
+    "unet": lambda attention: unet(),
+    "lstm": lambda attention: lstm(),
+    "gpt2": gpt2,
+    "minilm": lambda attention: bert(attention, hidden_size=384, num_hidden_layers=6, intermediate_size=1536),
 }
 
 
