@@ -159,7 +159,7 @@ public:
     const int64_t end = nanoseconds();
     const int32_t worst = job.worst.load(std::memory_order_relaxed);
     taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release);
-    pace_.report(lanes, busy - start, end - busy, end);
+    pace_.report(busy - start, end - busy, end);
     return worst;
   }
 

@@ -224,28 +224,45 @@ TEST(ThreadPool, GoesInAForkedChild) {
             5);
 }
 
+constexpr int64_t kMillisecond = 1'000'000;
+
+// Sharing that took twice as long as half of the threads would have, at most `times` times.
+int64_t lose(Pace& pace, int64_t now, int times) {
+  for (int i = 0; i < times; ++i) pace.report(kMillisecond, 4 * kMillisecond, now += 5 * kMillisecond);
+  return now;
+}
+
 TEST(Pace, UsesFewerThreadsWhereOthersAreLate) {
-  constexpr int64_t kMillisecond = 1'000'000;
   Pace pace;
   int64_t now = 0;
   EXPECT_EQ(pace.limit(16, now), 16);
-  for (int i = 0; i < 100; ++i) pace.report(16, kMillisecond, kMillisecond / 2, now += kMillisecond);
+  for (int i = 0; i < 100; ++i) pace.report(kMillisecond, kMillisecond / 2, now += kMillisecond);
   EXPECT_EQ(pace.limit(16, now), 16);
-  // Short waits are what waking takes.
-  for (int i = 0; i < 1000; ++i) pace.report(16, 5'000, 20'000, now += 25'000);
-  EXPECT_EQ(pace.limit(16, now), 16);
-  pace.report(16, kMillisecond, 4 * kMillisecond, now += 5 * kMillisecond);
-  EXPECT_EQ(pace.limit(16, now), 8);
-  pace.report(8, kMillisecond, 4 * kMillisecond, now += 5 * kMillisecond);
-  EXPECT_EQ(pace.limit(16, now), 4);
+  // Short waits are what waking takes, and one long one is an accident.
+  for (int i = 0; i < 1000; ++i) pace.report(5'000, 20'000, now += 25'000);
+  EXPECT_EQ(pace.limit(16, now = lose(pace, now, 1)), 16);
+  pace.report(4 * kMillisecond, 0, now += 4 * kMillisecond);
+  EXPECT_EQ(pace.limit(16, now = lose(pace, now, 1)), 16);
+  EXPECT_EQ(pace.limit(16, now = lose(pace, now, 1)), 8);
+  EXPECT_EQ(pace.limit(16, now = lose(pace, now, 2)), 4);
   EXPECT_EQ(pace.limit(2, now), 1);
-  // After a while twice as many are tried, and then twice again; where that fails, the next try comes later.
-  EXPECT_EQ(pace.limit(16, now += 50 * kMillisecond), 8);
-  EXPECT_EQ(pace.limit(16, now), 8);
-  pace.report(8, kMillisecond, 4 * kMillisecond, now);
-  EXPECT_EQ(pace.limit(16, now += 50 * kMillisecond), 4);
-  for (int i = 0; i < 10; ++i) pace.limit(16, now += 1000 * kMillisecond);
-  EXPECT_EQ(pace.limit(16, now), 16);
+}
+
+TEST(Pace, TriesMoreThreadsAgain) {
+  Pace pace;
+  int64_t now = lose(pace, 0, 4);
+  EXPECT_EQ(pace.limit(16, now), 4);
+  // What goes well is followed by more soon.
+  EXPECT_EQ(pace.limit(16, now += 21 * kMillisecond), 8);
+  pace.report(4 * kMillisecond, 0, now);
+  EXPECT_EQ(pace.limit(16, now += 21 * kMillisecond), 16);
+  // What does not ends at once, and the next try comes later and later.
+  for (const int hold : {40, 80, 160, 320, 640, 640}) {
+    now = lose(pace, now, 1);
+    EXPECT_EQ(pace.limit(16, now), 8);
+    EXPECT_EQ(pace.limit(16, now + (hold - 1) * kMillisecond), 8);
+    EXPECT_EQ(pace.limit(16, now += (hold + 1) * kMillisecond), 16);
+  }
 }
 
 TEST(ThreadPool, MakesDoWithFewerThreads) {
