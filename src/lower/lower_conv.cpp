@@ -1,10 +1,14 @@
-// A transposed convolution is a convolution with steps of 1 over its input, spread by zeros, with the filter turned.
+// A transposed convolution is a convolution with steps of 1, of which there are two. Results a stride apart see the
+// same places of the input through other taps: the phases of a stride are channels of one convolution over the input,
+// and take their places afterwards. Where dilations lie badly for that, the input is spread by zeros, and the filter
+// turned.
 #include <algorithm>
 
 #include "graph/op_views.h"
 #include "lower/rules.h"
 #include "ops/axes.h"
 #include "ops/window.h"
+#include "support/sizes.h"
 
 namespace aglow::lowering {
 
@@ -65,13 +69,133 @@ Value cropped(Builder& b, Value x, std::vector<int64_t>& pads) {
   return sizes == x.shape().dims() ? x : b.slice(x, {.starts = starts, .sizes = sizes});
 }
 
-}  // namespace
+// Along one spatial axis: result q * stride + phase - cut is the sum over all tap groups j of input q - j, by tap
+// j * stride + phase of a filter with `front` zeros before it and more after it, so that the groups are whole.
+struct Phases {
+  int64_t stride, taps, groups, front, cut;
+  int64_t before, after, places;  // the convolution's pads, which may cut, and its results
 
-std::vector<Value> convTranspose(Builder& b, Node& node) {
-  const ConvTransposeNode v(node);
-  if (v.type().elements() == 0) return {b.splat({.elem = v.type().kind(), .shape = v.type().shape().dims()})};
-  const std::vector<int64_t>& dims = v.filter().shape().dims();
-  const Window window = orFail(windowOf(v.attrs(), {dims.begin() + 2, dims.end()}));
+  Phases(const Window& window, size_t axis, int64_t input, int64_t result)
+      : stride(window.strides[axis]),
+        taps(window.reach(static_cast<int>(axis))),
+        groups(ceilDiv(taps, stride)),
+        front(std::min((stride - window.before[axis] % stride) % stride, groups * stride - taps)),
+        cut((window.before[axis] + front) % stride),
+        before(groups - 1 - (window.before[axis] + front) / stride),
+        after(0),
+        places(ceilDiv(result + cut, stride)) {
+    after = places - input - before + groups - 1;
+  }
+};
+
+using AllPhases = std::vector<Phases>;
+
+// Zeros between the taps, so that their distance is 1.
+Value undilated(Builder& b, Value filter, const std::vector<int64_t>& dilations) {
+  std::vector<int64_t> sizes = filter.shape().dims();
+  for (size_t i = 0; i < dilations.size(); ++i) sizes[i + 2] = (sizes[i + 2] - 1) * dilations[i] + 1;
+  if (sizes == filter.shape().dims()) return filter;
+  return b.slice(spread(b, filter, dilations), {.starts = std::vector<int64_t>(sizes.size(), 0), .sizes = sizes});
+}
+
+// [in, out / group, kernel...] as [group, out / group, phases..., in / group, groups...] with the tap groups turned.
+Value phaseFilter(Builder& b, Value filter, const AllPhases& phases, int64_t group) {
+  const int64_t in = filter.dim(0) / group, out = filter.dim(1);
+  const auto axes = static_cast<int64_t>(phases.size());
+  std::vector<int64_t> front{0, 0}, back{0, 0}, split{group, in, out};
+  std::vector<int64_t> perm{0, 2};
+  for (int64_t a = 0; a < axes; ++a) {
+    const Phases& p = phases[static_cast<size_t>(a)];
+    front.push_back(p.front);
+    back.push_back(p.groups * p.stride - p.taps - p.front);
+    split.insert(split.end(), {p.groups, p.stride});
+    perm.push_back(4 + 2 * a);
+  }
+  perm.push_back(1);
+  for (int64_t a = 0; a < axes; ++a) perm.push_back(3 + 2 * a);
+  const Value whole = b.pad(filter, b.scalarLike(filter, 0), {.before = front, .after = back});
+  const Value grouped = b.reshaped(whole, split);
+  SliceAttrs reverse{
+      .starts = std::vector<int64_t>(split.size(), 0), .sizes = split, .steps = std::vector<int64_t>(split.size(), 1)};
+  for (size_t a = 3; a < split.size(); a += 2) {
+    reverse.starts[a] = split[a] - 1;
+    reverse.steps[a] = -1;
+  }
+  return b.transposed(b.slice(grouped, reverse), perm);
+}
+
+// One value for all phases of a channel, or all phases of the channels in turn.
+Value phaseBias(Builder& b, Value bias, int64_t phases, bool phasesFirst) {
+  const int64_t channels = bias.dim(0);
+  const std::vector<int64_t> one = phasesFirst ? std::vector<int64_t>{1, channels} : std::vector<int64_t>{channels, 1};
+  const std::vector<int64_t> all =
+      phasesFirst ? std::vector<int64_t>{phases, channels} : std::vector<int64_t>{channels, phases};
+  return b.reshaped(b.expand(b.reshaped(bias, one), {.shape = all}), {phases * channels});
+}
+
+// Each channel on its own.
+bool isDepthwise(const ConvTransposeNode& v) {
+  return v.group() > 1 && v.group() == v.x().dim(1) && v.filter().dim(1) == 1;
+}
+
+Value byPhases(Builder& b, const ConvTransposeNode& v, const Window& window) {
+  const Shape &x = v.x().shape(), &y = v.type().shape();
+  const size_t axes = window.kernel.size();
+  AllPhases phases;
+  std::vector<int64_t> pads(2 * axes), groups, strides, places, sizes{x[0], y[1]};
+  int64_t all = 1;
+  for (size_t a = 0; a < axes; ++a) {
+    const Phases p(window, a, x[static_cast<int>(a) + 2], y[static_cast<int>(a) + 2]);
+    phases.push_back(p);
+    pads[a] = p.before;
+    pads[axes + a] = p.after;
+    groups.push_back(p.groups);
+    strides.push_back(p.stride);
+    places.push_back(p.places);
+    sizes.push_back(p.places * p.stride);
+    all *= p.stride;
+  }
+  const auto joined = [](std::initializer_list<int64_t> first, const std::vector<int64_t>& rest) {
+    std::vector<int64_t> dims(first);
+    dims.insert(dims.end(), rest.begin(), rest.end());
+    return dims;
+  };
+  Value in = cropped(b, v.x(), pads);
+  Value filter = phaseFilter(b, undilated(b, v.filter(), window.dilations), phases, v.group());
+  // Each channel on its own stays so for every phase: copies of the channels keep one filter each.
+  const bool depthwise = isDepthwise(v);
+  int64_t group = v.group();
+  if (depthwise) {
+    group *= all;
+    std::vector<int64_t> copies = joined({in.dim(0), all}, {in.shape().dims().begin() + 1, in.shape().dims().end()});
+    std::vector<int64_t> once = copies, merged = in.shape().dims();
+    once[1] = 1;
+    merged[1] *= all;
+    in = b.reshaped(b.expand(b.reshaped(in, once), {.shape = copies}), merged);
+    std::vector<int64_t> perm;
+    for (int64_t a = 0; a < static_cast<int64_t>(axes); ++a) perm.push_back(2 + a);
+    perm.insert(perm.end(), {0, 1});
+    for (int64_t a = static_cast<int64_t>(axes) + 2; a < filter.shape().rank(); ++a) perm.push_back(a);
+    filter = b.transposed(filter, perm);
+  }
+  filter = b.reshaped(filter, joined({y[1] * all, x[1] / v.group()}, groups));
+  const Value bias = v.bias() ? phaseBias(b, v.bias(), all, depthwise) : Value();
+  const Value result = b.conv(in, filter, bias, {.pads = pads, .group = group});
+  // Channels and phases, in either order, then places: each phase goes to its place.
+  std::vector<int64_t> split = depthwise ? joined({y[0]}, strides) : joined({y[0], y[1]}, strides);
+  if (depthwise) split.push_back(y[1]);
+  split.insert(split.end(), places.begin(), places.end());
+  const auto rank = static_cast<int64_t>(axes);
+  std::vector<int64_t> perm{0, depthwise ? rank + 1 : 1};
+  for (int64_t a = 0; a < rank; ++a) perm.insert(perm.end(), {rank + 2 + a, (depthwise ? 1 : 2) + a});
+  const Value spreadOut = b.reshaped(b.transposed(b.reshaped(result, split), perm), sizes);
+  if (spreadOut.shape() == y) return spreadOut;
+  std::vector<int64_t> starts{0, 0};
+  for (const Phases& p : phases) starts.push_back(p.cut);
+  return b.slice(spreadOut, {.starts = starts, .sizes = y.dims()});
+}
+
+Value bySpreading(Builder& b, const ConvTransposeNode& v, const Window& window) {
   const std::vector<int64_t> extra = filled(v.outputPadding(), window.axes(), 0);
   // What a tap may reach beyond the spread input, less what the pads cut from the result. The zeros after the last
   // element are part of the spread input already.
@@ -84,8 +208,34 @@ std::vector<Value> convTranspose(Builder& b, Node& node) {
     pads.push_back(window.reach(axis) - window.strides[a] - window.after[a] + extra[a]);
   }
   const Value x = cropped(b, spread(b, v.x(), window.strides), pads);
-  return {b.conv(x, turned(b, v.filter(), v.group()), v.bias(),
-                 {.pads = pads, .dilations = window.dilations, .group = v.group()})};
+  return b.conv(x, turned(b, v.filter(), v.group()), v.bias(),
+                {.pads = pads, .dilations = window.dilations, .group = v.group()});
+}
+
+// Whether phases, which have to take their places afterwards, meet so many fewer taps than the spread input that this
+// pays. A channel on its own, which has few products, needs a copy for each phase as well.
+bool phasesPay(const Window& window, bool depthwise) {
+  const double places = depthwise ? 3 : 1.5;
+  double spread = 1, phases = 1;
+  for (size_t a = 0; a < window.kernel.size(); ++a) {
+    spread *= static_cast<double>(window.kernel[a]);
+    phases *= places * static_cast<double>(ceilDiv(window.reach(static_cast<int>(a)), window.strides[a]));
+  }
+  return phases < spread;
+}
+
+}  // namespace
+
+std::vector<Value> convTranspose(Builder& b, Node& node) {
+  const ConvTransposeNode v(node);
+  if (v.type().elements() == 0) return {b.splat({.elem = v.type().kind(), .shape = v.type().shape().dims()})};
+  const std::vector<int64_t>& dims = v.filter().shape().dims();
+  Window window = orFail(windowOf(v.attrs(), {dims.begin() + 2, dims.end()}));
+  // A step that is never taken may be of any length.
+  for (int a = 0; a < window.axes(); ++a)
+    if (v.x().dim(a + 2) == 1)
+      window.strides[static_cast<size_t>(a)] = std::min(window.strides[static_cast<size_t>(a)], window.reach(a));
+  return {phasesPay(window, isDepthwise(v)) ? byPhases(b, v, window) : bySpreading(b, v, window)};
 }
 
 }  // namespace aglow::lowering
