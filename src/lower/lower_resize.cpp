@@ -166,10 +166,11 @@ std::vector<Value> resize(Builder& b, Node& node) {
     }
     if (a.from != a.to || (a.scale != 1 && !copies) || a.start != 0 || a.end != 1) axes.push_back(a);
   }
-  // Axes that shrink most come first, so that the others have less to do.
+  // Axes that shrink most come first, so that the others have less to do. Neighbours are looked up one by one, rows
+  // whole: of axes that grow alike the innermost comes first, of those that shrink alike the outermost.
   std::sort(axes.begin(), axes.end(), [](const Axis& p, const Axis& q) {
     const auto order = [](const Axis& a) {
-      return std::pair(static_cast<double>(a.to) / static_cast<double>(a.from), a.axis);
+      return std::pair(static_cast<double>(a.to) / static_cast<double>(a.from), a.to > a.from ? -a.axis : a.axis);
     };
     return order(p) < order(q);
   });

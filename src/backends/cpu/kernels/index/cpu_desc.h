@@ -20,8 +20,17 @@ struct GatherDesc {
   Items items;
 };
 
+// Rows of one element: an item is a block of indices by a block of the rows that the axes outside count. Indices are
+// read and checked once for all rows of a block.
+inline constexpr int64_t kGatherCols = 512;
+struct GatherElementsDesc {
+  IndexDesc indices;
+  int64_t elemBytes;
+  int64_t outer, rowBlock, colBlocks;
+};
+
 // The scratch memory holds, for each row of data, the last update of it (-1: none), and for each update the one before
-// it of the same row. An item is a piece of a row.
+// it of the same row; or, where rows of one element are combined, what they come to. An item is a piece of a row.
 struct ScatterDesc {
   IndexDesc indices;
   int64_t combines;  // 0: the last update replaces the row

@@ -35,6 +35,35 @@ template <class D>
   }
 }
 
+// Rows of one element: all of them, wide, in the scratch memory. Updates are taken in the order of the chains.
+template <class D>
+[[gnu::always_inline]] inline int32_t scatterTotals(const ScatterDesc* d, void* const* p, int64_t, int64_t,
+                                                    Load<D>* load, Store<D>*) {
+  using A = WideOf<D>;
+  A* totals = static_cast<A*>(p[4]);
+  for (int64_t row = 0; row < d->indices.extent; ++row) totals[row] = flipped(static_cast<A>(load(p[1], row)), d->flip);
+  const auto take = [&](auto combine) __attribute__((always_inline)) -> int32_t {
+    for (int64_t i = d->indices.count - 1; i >= 0; --i) {
+      const int64_t row = placeOf(d->indices, p[d->indices.operand], i);
+      if (row < 0) return kBadIndex;
+      totals[row] = combine(totals[row], flipped(static_cast<A>(load(p[3], i)), d->flip));
+    }
+    return kDone;
+  };
+  if (d->how == kSum) return take([](A a, A b) __attribute__((always_inline)) { return added(a, b); });
+  return take([&](A a, A b) __attribute__((always_inline)) { return combined(d->how, a, b); });
+}
+
+// And as the result has them.
+template <class D>
+[[gnu::always_inline]] inline int32_t scatterNarrow(const ScatterDesc* d, void* const* p, int64_t begin, int64_t end,
+                                                    Load<D>*, Store<D>* store) {
+  const auto* totals = static_cast<const WideOf<D>*>(p[4]);
+  for (int64_t row = d->items.first(begin); row < d->items.first(end); ++row)
+    store(p[0], row, static_cast<D>(flipped(totals[row], d->flip)));
+  return kDone;
+}
+
 template <class D>
 [[gnu::always_inline]] inline int32_t scatterItems(const ScatterDesc* d, void* const* p, int64_t begin, int64_t end,
                                                    Load<D>* load, Store<D>* store) {
@@ -76,5 +105,7 @@ extern "C" int32_t aglow_scatter_chains(const ScatterDesc* d, void* const* p, in
 }
 
 AGLOW_KERNEL_OF_KINDS(scatter, ScatterDesc, scatterItems)
+AGLOW_KERNEL_OF_KINDS(scatter_totals, ScatterDesc, scatterTotals)
+AGLOW_KERNEL_OF_KINDS(scatter_narrow, ScatterDesc, scatterNarrow)
 
 }  // namespace aglow::cpu
