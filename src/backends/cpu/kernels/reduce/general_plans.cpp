@@ -82,13 +82,15 @@ KernelPlan reduce(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
-KernelPlan scan(const Problem& problem, const Machine&) {
+KernelPlan scan(const Problem& problem, const Machine& machine) {
   KernelPlan plan;
   const Type& x = problem.inType(0);
   if (x.elements() == 0) return plan;
   ScanDesc desc{linesDesc(x.shape(), problem.attrs.integer("axis")), combinationOf(problem.attrs.word("kind")),
                 problem.attrs.integer("exclusive"), problem.attrs.integer("reverse")};
-  plan.steps.push_back(step("scan" + domainName(domainFor(x.kind())), desc, desc.lines.items, loadAndStore(x.kind())));
+  const bool lanes = x.kind() == ElemKind::Float32 && desc.lines.stride >= kReduceCols;
+  plan.steps.push_back(step("scan" + (lanes ? "_lanes" + lanesName(machine) : domainName(domainFor(x.kind()))), desc,
+                            desc.lines.items, loadAndStore(x.kind())));
   return plan;
 }
 
