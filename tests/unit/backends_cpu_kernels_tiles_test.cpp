@@ -3,6 +3,7 @@
 
 #include "unit/cpu_kernels.h"
 // After what keeps the compiler quiet about vectors.
+#include "backends/cpu/kernels/gemm/dot.kernel.cpp"
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/kernels/gemm/tile.kernel.cpp"
@@ -16,6 +17,7 @@ AnyKernel findKernel(const std::string& name) {
   WIDTHS(matvec_m2);
   WIDTHS(matvec_m3);
   WIDTHS(matvec_m4);
+  WIDTHS(dot);
   WIDTHS(pack_panels);
   WIDTHS(spread_rows);
   return nullptr;
@@ -73,7 +75,7 @@ void checkProduct(uint64_t seed) {
   Rng rng(seed);
   const Machine machine = randomMachine(rng, W);
   const int64_t m = rng.between(1, 40), k = rng.between(1, 70),
-                n = rng.flip() ? W * rng.between(1, 6) : rng.between(1, 99);
+                n = rng.pick<int64_t>({1, W * rng.between(1, 6), rng.between(1, 99), rng.between(1, 99)});
   const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> leading{
       {{}, {}}, {{3}, {}}, {{}, {3}}, {{2, 3}, {2, 3}}, {{2, 1}, {3}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 2, 1}}};
   auto [as, bs] = rng.pick(leading);
@@ -112,6 +114,7 @@ void checkLongSums() {
     attrs.set("n", kColumns);
     checkRow<W>(attrs, {a, packMatrix(b, 2 * W)}, gemmRows(), findKernel, {.lanes = W}, kClose);
     checkRow<W>(attrsOf("MatMul"), {a, b}, gemmRows(), findKernel, {.lanes = W}, kClose);
+    checkRow<W>(attrsOf("MatMul"), {a, positive({kDepth, 1})}, gemmRows(), findKernel, {.lanes = W}, kClose);
   }
   const int64_t channels = kDepth / 9 / W * W;
   Attrs conv = attrsOf("BlockedConv");

@@ -177,9 +177,48 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
+// One column: rows of the left operand by a vector, which all matrices share or have one each.
+Decision dotsMultiply(const Problem& problem, const Machine&) {
+  if (Decision no = needsF32(problem); !no) return no;
+  const Type &a = problem.inType(0), &b = problem.inType(1);
+  if (Decision no = needsElements({&problem.outType(), &a}); !no) return no;
+  if (a.rank() < 2) return Decision::no(fmt::format("needs a matrix on the left, has the vector {}", a.text()));
+  const int64_t depth = a.dim(a.rank() - 1);
+  if (b.rank() > 1 && b.dim(b.rank() - 1) != 1)
+    return Decision::no(fmt::format("needs one column on the right, has {}", b.dim(b.rank() - 1)));
+  const bool paired =
+      b.rank() > 1 && batchAxes(problem).size() == 1 && batchAxes(problem)[0].a == 1 && batchAxes(problem)[0].b == 1;
+  if (b.elements() != depth && !paired)
+    return Decision::no(fmt::format("needs one vector for all matrices or each, has {} by {}", a.text(), b.text()));
+  if (a.elements() / depth != problem.outType().elements())
+    return Decision::no(fmt::format("needs a result for every row, has {} of {}", problem.outType().text(), a.text()));
+  return Decision::yes();
+}
+
+KernelPlan planDots(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kShort = 512, kUnit = 1 << 16;  // sums of a lane; products
+  const Type &a = problem.inType(0), &b = problem.inType(1);
+  const int64_t depth = a.dim(a.rank() - 1), rows = problem.outType().elements(), lanes = machine.lanes;
+  const DotDesc desc{.rows = rows,
+                     .depth = depth,
+                     .perVector = rows / (b.elements() / depth),
+                     .span = kShort * lanes,
+                     .unitRows = alignUp(ceilDiv(kUnit, depth), lanes)};
+  KernelPlan plan;
+  plan.steps = {{.kernel = fmt::format("dot_w{}", lanes),
+                 .descriptor = descriptorBytes(desc),
+                 .units = ceilDiv(rows, desc.unitRows),
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  const int64_t dims[4] = {1, 1, 1, rows};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(rows) * static_cast<double>(depth);
+  return plan;
+}
+
 constexpr KernelRow kRows[] = {
     {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
     {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
+    {Op::MatMul, "dots", dotsMultiply, planDots},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };
 

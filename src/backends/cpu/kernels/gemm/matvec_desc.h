@@ -16,6 +16,14 @@ struct MatVecDesc {
 constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
 inline constexpr int64_t kMatVecRows = 4;
 
+// Rows by one vector. A unit is `unitRows` rows of all matrices, which may have a vector each.
+struct DotDesc {
+  int64_t rows, depth;  // of all matrices; products
+  int64_t perVector;    // rows that share a vector
+  int64_t span;         // so much of the depth is summed up in f32
+  int64_t unitRows;
+};
+
 // Rows of a matrix further apart, in scratch memory. A unit is `unitRows` rows.
 struct SpreadDesc {
   int64_t from, to, toOffset;  // numbers of the addresses, offset in elements from the second
