@@ -92,26 +92,26 @@ TEST(CpuPlan, SaysWhatRunsAndWhyNothingElse) {
   EXPECT_EQ(product.plan->kernel, "tiles");
   EXPECT_THAT(product.plan->refused, ElementsAre(Refusal{"matvec", "needs at most 4 rows, has 8"}));
   const Instr& pool = instrOf(programs[0], "MaxPool");
-  EXPECT_EQ(pool.plan->kernel, "general");
+  EXPECT_EQ(pool.plan->kernel, "rows");
   EXPECT_THAT(pool.plan->refused, ElementsAre(Refusal{"planes", "needs channels in blocks, has f32[1,3,8,8]"}));
   EXPECT_FALSE(pool.plan->epilogue.has_value());
 }
 
-// What the rows before the one that was taken say of a product.
+// What takes a product; where that is the general kernel, what the row before it says.
 TEST(CpuPlan, SaysWhatAKernelNeedsAndWhatIsThere) {
   const auto reason = [](const Type& a, const Type& b, const Type& y) {
     const Attrs attrs(opDef(Op::MatMul));
     const std::vector<const Type*> in = {&a, &b}, out = {&y};
     const cpu::KernelChoice choice = cpu::chooseKernel({attrs, in, out}, {});
-    EXPECT_EQ(choice.row->name, choice.refused.empty() ? "tiles" : "general");
-    return choice.refused.empty() ? "" : choice.refused.front().reason;
+    return choice.row->name == "general" ? choice.refused.back().reason : "by " + std::string(choice.row->name);
   };
   const auto f32 = [](Shape shape) { return Type(ElemKind::Float32, std::move(shape)); };
   const auto f16 = [](Shape shape) { return Type(ElemKind::Float16, std::move(shape)); };
-  EXPECT_EQ(reason(f32({2, 3}), f32({3, 4}), f32({2, 4})), "");
+  EXPECT_EQ(reason(f32({2, 3}), f32({3, 4}), f32({2, 4})), "by tiles");
+  EXPECT_EQ(reason(f32({2, 3}), f32({3}), f32({2})), "by dots");
   EXPECT_EQ(reason(f16({2, 3}), f16({3, 4}), f16({2, 4})), "needs f32, has f16");
   EXPECT_EQ(reason(f32({2, 0}), f32({0, 4}), f32({2, 4})), "needs elements, has f32[2,0]");
-  EXPECT_EQ(reason(f32({2, 3}), f32({3}), f32({2})), "needs two matrices, has the vector f32[3]");
+  EXPECT_EQ(reason(f32({3}), f32({3, 2}), f32({2})), "needs two matrices, has the vector f32[3]");
   EXPECT_EQ(reason(f32({2, 1, 2, 1, 2, 3}), f32({1, 2, 1, 2, 3, 4}), f32({2, 2, 2, 2, 2, 4})),
             "needs at most 3 leading axes that broadcast on their own, has 4");
 }

@@ -89,6 +89,7 @@ KernelPlan unlessEmpty(const Problem& problem, const Machine& machine) {
 // The rows of each family, in <family>/cpu_rows.cpp.
 std::span<const KernelRow> gemmRows();
 std::span<const KernelRow> convRows();
+std::span<const KernelRow> poolRows();
 std::span<const KernelRow> attentionRows();
 std::span<const KernelRow> recurrentRows();
 std::span<const KernelRow> genericRows();

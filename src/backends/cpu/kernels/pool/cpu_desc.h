@@ -9,6 +9,11 @@ namespace aglow::cpu {
 // Results side by side that one item computes.
 inline constexpr int64_t kPoolCols = 64;
 
+// How many rows of the input, and how many neighbours of a row, the windows of a block may meet where they are folded
+// rows first.
+inline constexpr int64_t kPoolRows = 256;
+inline constexpr int64_t kPoolSpan = 1024;
+
 // An item is a block of a row of results: planes (images by channels), rows, blocks.
 struct PoolDesc {
   int64_t inputSize;     // positions of a plane

@@ -2,13 +2,11 @@
 #include <bit>
 
 #include "backends/cpu/kernels/generic_plans.h"
-#include "backends/cpu/kernels/pool/cpu_desc.h"
+#include "backends/cpu/kernels/pool/pool_plan.h"
 #include "reference/arithmetic.h"
 #include "reference/window_runs.h"
 
 namespace aglow::cpu::generic {
-
-namespace {
 
 PoolDesc poolDesc(const Problem& problem) {
   const Shape& x = problem.inType(0).shape();
@@ -26,6 +24,8 @@ PoolDesc poolDesc(const Problem& problem) {
   desc.items = dealt(x[0] * x[1] * desc.rows * desc.blocks, std::min(width, kPoolCols) * taps, 4 * kUnitElements);
   return desc;
 }
+
+namespace {
 
 KernelPlan maxPlan(const Problem& problem, const std::string& kernel) {
   KernelPlan plan;
