@@ -43,6 +43,7 @@ private:
 
   void emitUnits(PointEmitter& points) {
     points.makeSlots(widths(), kChains);
+    points.loadScalars();
     emitLoop(b, function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* unit) {
       llvm::Value* row = unit;
       llvm::Value* begin = number(0);

@@ -1,5 +1,8 @@
 #include "backends/cpu/llvm/points.h"
 
+#include <algorithm>
+#include <set>
+
 #include "support/check.h"
 
 namespace aglow::codegen {
@@ -45,6 +48,21 @@ void PointEmitter::makeSlots(llvm::ArrayRef<int> widths, int chains) {
   }
 }
 
+void PointEmitter::loadScalars() {
+  std::set<int> written;
+  for (const nest::Stage& stage : nest_.stages)
+    for (const nest::Block* block : {&stage.row, &stage.each})
+      for (const nest::Store& store : block->stores)
+        if (store.access >= 0) written.insert(nest_.accesses[static_cast<size_t>(store.access)].operand);
+  for (const nest::Expr& e : nest_.values) {
+    if (e.op != nest::Expr::Op::Load) continue;
+    const nest::Access& access = nest_.accesses[static_cast<size_t>(e.a)];
+    const bool moves = std::any_of(access.strides.begin(), access.strides.end(), [](int64_t s) { return s != 0; });
+    if (moves || access.operand < 0 || written.contains(access.operand)) continue;
+    scalars_[e.a] = lanes(1).load(e.kind, addressOf(access), b.getInt64(static_cast<uint64_t>(access.offset)));
+  }
+}
+
 llvm::Value* PointEmitter::addressOf(const nest::Access& access) const {
   return access.table >= 0 ? tables_[static_cast<size_t>(access.table)]
                            : addresses_[static_cast<size_t>(access.operand)];
@@ -64,6 +82,7 @@ llvm::Value* PointEmitter::expression(const nest::Expr& e, LaneBuilder& lanes, c
   const auto at = [&](int id) { return id < 0 ? nullptr : value(id, lanes, known); };
   switch (e.op) {
     case Op::Load: {
+      if (const auto scalar = scalars_.find(e.a); scalar != scalars_.end()) return lanes.splat(scalar->second);
       const nest::Access& access = nest_.accesses[static_cast<size_t>(e.a)];
       AGLOW_CHECK(access.strides.back() == 0 || access.strides.back() == 1, "lanes that are not neighbours in memory");
       return lanes.load(e.kind, addressOf(access), points.offset(static_cast<size_t>(e.a)), access.strides.back() == 0);

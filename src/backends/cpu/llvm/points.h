@@ -31,6 +31,8 @@ public:
 
   // Memory on the stack for rows and reductions; the builder stands in the function's entry.
   void makeSlots(llvm::ArrayRef<int> widths, int chains);
+  // Loads what is one element for all points, unless the nest writes it; the builder stands there as well.
+  void loadScalars();
 
   // What is known once per row.
   void row(const nest::Block& block, const Points& points);
@@ -66,6 +68,7 @@ private:
   const nest::Nest& nest_;
   std::vector<llvm::Value*> addresses_, tables_;
   std::vector<llvm::AllocaInst*> rows_;
+  std::map<int, llvm::Value*> scalars_;  // by access
   // By reduction; by width, chain and kind.
   std::vector<std::map<std::tuple<int, int, ElemKind>, llvm::AllocaInst*>> accumulators_;
   bool narrow_ = false;               // of the pass at hand
