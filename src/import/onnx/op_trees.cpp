@@ -82,8 +82,9 @@ public:
   Walk(Builder& builder, Value samples, const Forest& forest) : b(builder), x(samples), forest_(forest) {
     features_ = field(ElemKind::Int64, [](const auto& n) { return static_cast<double>(n.feature); });
     splits_ = field(x.kind(), [](const auto& n) { return n.split; });
-    onTrue_ = field(ElemKind::Int64, [](const auto& n) { return static_cast<double>(n.onTrue); });
-    onFalse_ = field(ElemKind::Int64, [](const auto& n) { return static_cast<double>(n.onFalse); });
+    std::vector<int64_t> successors;
+    for (const Forest::TreeNode& node : forest.nodes) successors.insert(successors.end(), {node.onFalse, node.onTrue});
+    successors_ = b.ints(successors);
     tests_ = field(ElemKind::UInt8, [](const auto& n) { return static_cast<double>(n.test); });
     for (size_t i = 0; i < forest.nodes.size(); ++i)
       if (!isLeaf(forest, static_cast<int64_t>(i))) used_.insert(forest.nodes[i].test);
@@ -102,7 +103,8 @@ public:
       holds = holds ? b.where(b.equal(b.gather(tests_, at), number), result, holds) : result;
     }
     if (missing_) holds = b.logicalOr(holds, b.logicalAnd(b.isNan(value), b.gather(missing_, at)));
-    return b.where(holds, b.gather(onTrue_, at), b.gather(onFalse_, at));
+    const Value pair = b.mul(at, b.scalar(ElemKind::Int64, 2));
+    return b.gather(successors_, b.add(pair, b.casted(holds, ElemKind::Int64)));
   }
 
 private:
@@ -117,7 +119,7 @@ private:
   Builder& b;
   Value x;
   const Forest& forest_;
-  Value features_, splits_, onTrue_, onFalse_, tests_, missing_;
+  Value features_, splits_, successors_, tests_, missing_;
   std::set<Test> used_;
 };
 

@@ -69,17 +69,26 @@ void compress(OpImport& c) {
 void nonZero(OpImport& c) {
   const Tensor x = c.constant(0);
   const Shape& shape = x.type().shape();
-  // Bool is "not zero" of every kind.
-  const Tensor flags = c.constant(c.b.casted(c.in(0), ElemKind::Bool));
-  const std::vector<int64_t> set = flags.toInts();
-  const std::vector<int64_t> strides = shape.strides();
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < set.size(); ++i)
-    if (set[i] != 0) places.push_back(static_cast<int64_t>(i));
+  const std::vector<double> values = x.doubles();
+  // One row of coordinates for each axis.
+  const auto axes = static_cast<size_t>(shape.rank());
+  std::vector<std::vector<int64_t>> found(axes);
+  std::vector<int64_t> at(axes, 0);
+  int64_t count = 0;
+  for (const double value : values) {
+    if (value != 0) {
+      ++count;
+      for (size_t axis = 0; axis < axes; ++axis) found[axis].push_back(at[axis]);
+    }
+    for (size_t axis = axes; axis-- > 0;) {
+      if (++at[axis] < shape[static_cast<int>(axis)]) break;
+      at[axis] = 0;
+    }
+  }
   std::vector<int64_t> coordinates;
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    for (const int64_t place : places) coordinates.push_back(place / strides[static_cast<size_t>(axis)] % shape[axis]);
-  const Type type(ElemKind::Int64, Shape{shape.rank(), static_cast<int64_t>(places.size())});
+  coordinates.reserve(axes * static_cast<size_t>(count));
+  for (const std::vector<int64_t>& row : found) coordinates.insert(coordinates.end(), row.begin(), row.end());
+  const Type type(ElemKind::Int64, Shape{shape.rank(), count});
   c.out(c.b.constant(Tensor::of(type, coordinates)));
 }
 

@@ -202,6 +202,18 @@ bool overlap(const Box& p, const Box& q, double threshold) {
   return static_cast<float>(common / (p.area() + q.area() - common)) > static_cast<float>(threshold);
 }
 
+struct Candidate {
+  double score;
+  int64_t index;
+
+  // Whether the other one is better: a higher score, any score against none, the lower index between equals.
+  bool operator<(const Candidate& other) const {
+    if (score < other.score || score > other.score) return score < other.score;
+    const bool none = std::isnan(score), otherNone = std::isnan(other.score);
+    return none != otherNone ? none : index > other.index;
+  }
+};
+
 // How many boxes remain depends on their values, so they are chosen when compiling.
 void nonMaxSuppression(OpImport& c) {
   const Value boxes = c.in(0), scores = c.in(1);
@@ -225,17 +237,17 @@ void nonMaxSuppression(OpImport& c) {
   for (int64_t item = 0; item < boxes.dim(0) && most > 0; ++item) {
     for (int64_t cls = 0; cls < classes; ++cls) {
       const double* score = values.data() + (item * classes + cls) * count;
-      std::vector<int64_t> order;
+      // A heap: the best come one after the other, and most are never asked for.
+      std::vector<Candidate> waiting;
+      waiting.reserve(static_cast<size_t>(count));
       for (int64_t i = 0; i < count; ++i)
-        if (!scoreLimit || score[i] > *scoreLimit) order.push_back(i);
-      std::sort(order.begin(), order.end(), [&](int64_t p, int64_t q) {
-        const bool numbers = !std::isnan(score[p]) && !std::isnan(score[q]);
-        if (!numbers) return std::isnan(score[p]) != std::isnan(score[q]) ? std::isnan(score[q]) : p < q;
-        return score[p] != score[q] ? score[p] > score[q] : p < q;
-      });
+        if (!scoreLimit || score[i] > *scoreLimit) waiting.push_back({score[i], i});
+      std::make_heap(waiting.begin(), waiting.end());
       std::vector<Box> kept;
-      for (const int64_t i : order) {
-        if (static_cast<int64_t>(kept.size()) >= most) break;
+      while (!waiting.empty() && static_cast<int64_t>(kept.size()) < most) {
+        std::pop_heap(waiting.begin(), waiting.end());
+        const int64_t i = waiting.back().index;
+        waiting.pop_back();
         const Box box = boxAt(item * count + i);
         if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(box, k, overlapLimit); }))
           continue;
