@@ -45,6 +45,23 @@ int targets(const Function& f) {
   return countOf(f, Op::BlockedConv) + countOf(f, Op::WinogradConv) + countOf(f, Op::DepthwiseConv);
 }
 
+TEST(BlockedLayout, NarrowFloatsAreConvolvedInF32) {
+  for (const ElemKind kind : {ElemKind::Float16, ElemKind::BFloat16}) {
+    Network n;
+    const auto filter = [&](const Shape& shape) {
+      return n.b.constant(
+          Tensor::of(Type(kind, shape), std::vector<double>(static_cast<size_t>(shape.elements()), 0.125)));
+    };
+    Value x = n.b.casted(n.image({1, 16, 9, 8}), kind);
+    x = n.b.relu(n.b.conv(x, filter({32, 16, 3, 3}), {}, {.pads = {1, 1, 1, 1}}));
+    n.b.output("y", n.b.conv(x, filter({32, 1, 3, 3}), {}, {.pads = {1, 1, 1, 1}, .group = 32}));
+    const Function& f = laidOut(n, 8);
+    EXPECT_EQ(countOf(f, Op::Conv), 0);
+    EXPECT_EQ(targets(f), 2);
+    EXPECT_EQ(countOf(f, Op::Transpose), 2) << "the way in, and the way out";
+  }
+}
+
 TEST(BlockedLayout, ResidualBlocksAreConvertedAtTheExitOnly) {
   Network n;
   Value x = n.b.relu(n.conv(n.image({1, 3, 12, 10}), 32, 3, {.strides = {2, 2}}));
@@ -134,19 +151,22 @@ TEST(BlockedLayout, UpsamplingStaysInBlocks) {
   EXPECT_EQ(countOf(laidOut(n, 16), Op::Transpose), 1);
 }
 
-TEST(BlockedLayout, TransposedConvolutionsStayInBlocks) {
-  Network n;
-  const Value x = n.conv(n.image({1, 3, 6, 5}), 16, 3);
-  const Value up = n.b.convTranspose(x, n.weights({16, 24, 2, 2}), {}, {.strides = {2, 2}});
-  n.b.output("y", n.conv(up, 16, 3));
-  AGLOW_CHECK(lower(n.f).ok(), "the network is lowered");
-  ReferenceEvaluator evaluator;
-  PassContext context{.evaluator = evaluator};
-  ASSERT_TRUE(loweredPipeline().run(n.f, context).ok());
-  expectSame(n);
-  const Function& f = laidOut(n, 8);
-  EXPECT_EQ(targets(f), 3);
-  EXPECT_EQ(countOf(f, Op::Transpose), 1);
+// Over the spread input they stay there; phases are convolved in blocks, and take their places as planes.
+TEST(BlockedLayout, TransposedConvolutionsAreConvolvedInBlocks) {
+  for (const int64_t kernel : {2, 3}) {
+    Network n;
+    const Value x = n.conv(n.image({1, 3, 6, 5}), 16, 3);
+    const Value up = n.b.convTranspose(x, n.weights({16, 24, kernel, kernel}), {}, {.strides = {2, 2}});
+    n.b.output("y", n.conv(up, 16, 3));
+    AGLOW_CHECK(lower(n.f).ok(), "the network is lowered");
+    ReferenceEvaluator evaluator;
+    PassContext context{.evaluator = evaluator};
+    ASSERT_TRUE(loweredPipeline().run(n.f, context).ok());
+    expectSame(n);
+    const Function& f = laidOut(n, 8);
+    EXPECT_EQ(targets(f), 3);
+    EXPECT_EQ(countOf(f, Op::Transpose), kernel == 2 ? 4 : 1);
+  }
 }
 
 TEST(BlockedLayout, OneSpatialAxisIsTheSecondOfTwo) {

@@ -8,7 +8,8 @@ namespace aglow {
 
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
-  pipeline.add(foldWeightsPass())
+  pipeline.add(widenConvsPass())
+      .add(foldWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(blockedLayoutPass(layout))
       .add(deadCodePass())
