@@ -54,11 +54,14 @@ TEST(BlockedLayout, NarrowFloatsAreConvolvedInF32) {
     };
     Value x = n.b.casted(n.image({1, 16, 9, 8}), kind);
     x = n.b.relu(n.b.conv(x, filter({32, 16, 3, 3}), {}, {.pads = {1, 1, 1, 1}}));
+    x = n.b.maxPool(x, {.kernel = {2, 2}});
     n.b.output("y", n.b.conv(x, filter({32, 1, 3, 3}), {}, {.pads = {1, 1, 1, 1}, .group = 32}));
     const Function& f = laidOut(n, 8);
     EXPECT_EQ(countOf(f, Op::Conv), 0);
     EXPECT_EQ(targets(f), 2);
     EXPECT_EQ(countOf(f, Op::Transpose), 2) << "the way in, and the way out";
+    for (const auto& node : f.nodes())
+      if (node->op() == Op::MaxPool) EXPECT_EQ(node->type().kind(), ElemKind::Float32);
   }
 }
 

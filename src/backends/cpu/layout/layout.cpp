@@ -8,7 +8,7 @@ namespace aglow {
 
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
-  pipeline.add(widenConvsPass())
+  pipeline.add(widenWindowsPass())
       .add(foldWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(blockedLayoutPass(layout))

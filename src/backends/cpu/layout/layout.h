@@ -8,8 +8,8 @@
 
 namespace aglow {
 
-// Convolutions of narrow floats in f32.
-Pass widenConvsPass();
+// Convolutions and pools of narrow floats in f32.
+Pass widenWindowsPass();
 // Operands of convolutions and products that are known when compiling, as constants.
 Pass foldWeightsPass();
 // Convolutions on blocked channels, and everything between them that can stay in blocks.
