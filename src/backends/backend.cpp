@@ -8,6 +8,7 @@
 #include <new>
 
 #include "graph/interface.h"
+#include "support/machine.h"
 #include "support/quote.h"
 #include "support/sizes.h"
 
@@ -56,11 +57,32 @@ Status checkBound(std::span<const Binding> bindings, std::span<const TensorRef> 
   return {};
 }
 
-Executable::Executable(std::span<const Program> programs) : state_(std::make_unique<State>(programs)) {
-  for (const Program& program : programs)
+Executable::Executable(std::span<const Program> programs, const RunLimits& limits)
+    : state_(std::make_unique<State>(programs)),
+      queue_(limits.queue),
+      turnstile_(std::make_unique<Turnstile>(limits.contexts)),
+      contexts_(turnstile_->places()) {
+  for (const Program& program : programs) {
     functions_.push_back({.name = program.name,
                           .inputs = bindingsOf(program, program.inputs()),
                           .outputs = bindingsOf(program, program.outputs())});
+    stateUses_.push_back(stateUse(program));
+  }
+}
+
+RunContext& Executable::contextAt(size_t place) {
+  std::unique_ptr<RunContext>& context = contexts_[place];
+  if (context) return *context;
+  std::unique_ptr<RunContext> made = makeContext();
+  size_t in = 0, out = 0;
+  for (const EntryPoint& function : functions_) {
+    in = std::max(in, function.inputs.size());
+    out = std::max(out, function.outputs.size());
+  }
+  made->inputs.resize(in);
+  made->outputs.resize(out);
+  context = std::move(made);
+  return *context;
 }
 
 Result<size_t> Executable::find(std::string_view name) const {
@@ -80,11 +102,20 @@ Status Executable::run(std::span<const TensorRef> in, std::span<const TensorRef>
   AGLOW_CHECK(function < functions_.size(), "there is no such function");
   AGLOW_OK(checkBound(inputs(function), in, "input"));
   AGLOW_OK(checkBound(outputs(function), out, "output"));
-  std::vector<const std::byte*> from;
-  std::vector<std::byte*> to;
-  for (const TensorRef& tensor : in) from.push_back(tensor.data);
-  for (const TensorRef& tensor : out) to.push_back(tensor.data);
-  return execute(function, from, to, observer);
+  // State comes before a context: who waits for it has none that others could use.
+  const SharedTurns::Turn state(state_->turns(), stateUses_[function], queue_);
+  if (!state) return busy({turnstile_->places(), queue_});
+  const Turn turn(*turnstile_, queue_);
+  if (!turn) return busy({turnstile_->places(), queue_});
+  try {
+    RunContext& context = contextAt(turn.place());
+    for (size_t i = 0; i < in.size(); ++i) context.inputs[i] = in[i].data;
+    for (size_t i = 0; i < out.size(); ++i) context.outputs[i] = out[i].data;
+    return execute(context, function, std::span(context.inputs).first(in.size()),
+                   std::span(context.outputs).first(out.size()), observer);
+  } catch (const std::bad_alloc&) {
+    return Error{.code = Code::OutOfMemory, .message = "the memory of one more run cannot be allocated"};
+  }
 }
 
 Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> in, RunObserver* observer, size_t function) {
@@ -147,6 +178,34 @@ Status checkMemory(std::span<const Program> programs, const BackendOptions& opti
                                       "outputs), {} are allowed",
                                       needed ? fmt::to_string(*needed) : "more than 2^63", inner, declared,
                                       options.memoryLimit)};
+}
+
+RunLimits runLimits(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes) {
+  RunLimits limits{.contexts = static_cast<size_t>(options.contexts > 0 ? options.contexts : machineThreads()),
+                   .queue = static_cast<size_t>(std::max(options.queue, 0))};
+  if (options.memoryLimit <= 0) return limits;
+  // Within the limit, as was checked, so nothing overflows.
+  int64_t once = 0, each = arenaBytes(programs) + moreBytes;
+  for (const Region* region : sharedRegions(programs))
+    (region->as<PlaceholderInit>() != nullptr ? each : once) += region->type.bytes();
+  if (each > 0) limits.contexts = std::min(limits.contexts, static_cast<size_t>((options.memoryLimit - once) / each));
+  return limits;
+}
+
+Error busy(const RunLimits& limits) {
+  return {.code = Code::LimitReached,
+          .message =
+              fmt::format("{} callers wait already, where {} runs may go side by side", limits.queue, limits.contexts)};
+}
+
+Status checkContexts(int contexts, int queue) {
+  if (contexts < 0 || contexts > kMaxContexts)
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("contexts are {}; expected 1 to {}, or 0 for one per processor", contexts,
+                                        kMaxContexts)};
+  if (queue < 0)
+    return Error{.code = Code::Usage, .message = fmt::format("the queue is {}; expected how many may wait", queue)};
+  return {};
 }
 
 }  // namespace aglow

@@ -16,6 +16,7 @@
 #include "inst/program.h"
 #include "support/decision.h"
 #include "support/thread_pool.h"
+#include "support/turnstile.h"
 #include "tensor/tensor_pool.h"
 
 namespace aglow {
@@ -34,7 +35,8 @@ public:
 struct ExecutableFacts {
   std::string target;      // the machine it runs on: triple and processor
   int threads = 1;         // at most, in one run
-  int64_t arenaBytes = 0;  // for intermediate results
+  int contexts = 1;        // runs side by side, at most
+  int64_t arenaBytes = 0;  // for intermediate results, of each run
   int64_t weightsBytes = 0;
   int64_t stateBytes = 0;
   bool cached = false;  // code was found, not generated
@@ -46,8 +48,24 @@ struct EntryPoint {
   std::vector<Binding> inputs, outputs;
 };
 
+// How many runs go side by side, and how many callers may wait for one of them to end.
+struct RunLimits {
+  size_t contexts = 1;
+  size_t queue = Turnstile::kNoBound;
+};
+
+// What a run has for itself, kept for the next one; backends add their memory. Nothing in it changes its size once it
+// is made: a forked child uses it again, even where a thread of its parent was in the middle of something.
+struct RunContext {
+  virtual ~RunContext() = default;
+  std::vector<const std::byte*> inputs;  // room for those of any function
+  std::vector<std::byte*> outputs;
+};
+
 // The compiled programs of a module with their memory; functions are chosen by their number, which is 0 for a module
-// with a single one. One run at a time.
+// with a single one. Safe from several threads: code and constants are there once, and each run under way has a context
+// of its own, made when it is first needed. Runs that change state go one after the other, and those that only read it
+// see it as it is between two of them.
 class Executable {
 public:
   virtual ~Executable() = default;
@@ -66,27 +84,43 @@ public:
   // One tensor per input, in order, of its type; one tensor per output comes back.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, RunObserver* observer = nullptr, size_t function = 0);
   // The same in the caller's memory: inputs are read and outputs written where they lie. Addresses are aligned to their
-  // elements; an output overlaps nothing else, unless it is the same placeholder as an input.
+  // elements; an output overlaps nothing else, unless it is the same placeholder as an input. LimitReached where too
+  // many callers wait already; OutOfMemory where one more context cannot be had.
   Status run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, RunObserver* observer = nullptr,
              size_t function = 0);
 
 protected:
-  explicit Executable(std::span<const Program> programs);
+  Executable(std::span<const Program> programs, const RunLimits& limits);
   Executable(Executable&&) = default;
 
+  int contexts() const { return static_cast<int>(turnstile_->places()); }
+  // The first is made at once, by the constructor of the backend's class. Throws bad_alloc.
+  RunContext& makeFirstContext() { return contextAt(0); }
+  virtual std::unique_ptr<RunContext> makeContext() = 0;
   // One address per binding, checked. A placeholder that is input and output has two, which may be the same; only that
   // of the output is written.
-  virtual Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                         RunObserver* observer) = 0;
+  virtual Status execute(RunContext& context, size_t function, std::span<const std::byte* const> inputs,
+                         std::span<std::byte* const> outputs, RunObserver* observer) = 0;
 
 private:
+  // What the caller has a place for; made where there is none yet.
+  RunContext& contextAt(size_t place);
+
   std::vector<EntryPoint> functions_;
+  std::vector<SharedTurns::Use> stateUses_;  // by function
   std::unique_ptr<State> state_;
+  size_t queue_;
+  std::unique_ptr<Turnstile> turnstile_;               // a place for each context
+  std::vector<std::unique_ptr<RunContext>> contexts_;  // by place; made when they are first needed
 };
+
+inline constexpr int kMaxContexts = 1024, kDefaultQueue = 1024;
 
 struct BackendOptions {
   int64_t memoryLimit = 0;                   // bytes of arena, constants, inputs and outputs together; 0: none
   int threads = 1;                           // at most this many
+  int contexts = 0;                          // runs side by side, at most; 0: one per processor
+  int queue = kDefaultQueue;                 // callers that may wait while as many runs are under way
   std::string cache = {};                    // folder where generated code is kept; none: nowhere
   std::shared_ptr<ThreadPool> pool = {};     // with at least `threads` threads; none: that of the process
   std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
@@ -126,5 +160,12 @@ int64_t arenaBytes(std::span<const Program> programs);
 // TooLarge when the programs' arena and declared regions, and what the backend needs besides, are more than the limit
 // allows.
 Status checkMemory(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes = 0);
+// What the options allow of programs that passed this check: no more runs side by side than have their own arena,
+// inputs and outputs within the limit of memory, and always one.
+RunLimits runLimits(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes = 0);
+// What a caller gets who may not even wait.
+Error busy(const RunLimits& limits);
+// Usage where there are fewer contexts than none, too many, or a negative number that waits.
+Status checkContexts(int contexts, int queue);
 
 }  // namespace aglow

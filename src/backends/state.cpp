@@ -16,7 +16,7 @@ State::State(std::span<const Program> programs) {
     initial_.push_back(*region);
     values_.emplace_back(region->type);
   }
-  reset();
+  setInitial();
 }
 
 size_t State::find(std::string_view name) const {
@@ -30,8 +30,9 @@ int64_t State::bytes() const {
   return sum;
 }
 
-Tensor State::read(size_t index) const {
+Tensor State::read(size_t index) {
   Tensor copy(bindings_[index].type);
+  const SharedTurns::Turn turn(turns_, SharedTurns::Use::Reads);
   std::memcpy(copy.mutableData(), values_[index].data(), static_cast<size_t>(copy.bytes()));
   return copy;
 }
@@ -43,11 +44,17 @@ Status State::write(size_t index, const TensorRef& value) {
                  .message = fmt::format("expected {}, got {}", binding.type.text(),
                                         value.type == nullptr ? "nothing" : value.type->text()),
                  .where = fmt::format("state {}", quoted(binding.name))};
+  const SharedTurns::Turn turn(turns_, SharedTurns::Use::Writes);
   std::memcpy(values_[index].mutableData(), value.data, static_cast<size_t>(binding.type.bytes()));
   return {};
 }
 
 void State::reset() {
+  const SharedTurns::Turn turn(turns_, SharedTurns::Use::Writes);
+  setInitial();
+}
+
+void State::setInitial() {
   for (size_t i = 0; i < values_.size(); ++i) {
     const Tensor initial = initialValue(initial_[i]);
     std::memcpy(values_[i].mutableData(), initial.data(), static_cast<size_t>(initial.bytes()));
@@ -58,6 +65,21 @@ std::byte* State::address(std::string_view name) {
   const size_t index = find(name);
   AGLOW_CHECK(index < values_.size(), "there is no such state");
   return values_[index].mutableData();
+}
+
+SharedTurns::Use stateUse(const Program& program) {
+  using Use = SharedTurns::Use;
+  const std::vector<Extent> extents = program.extents();
+  const auto isState = [&](RegionId id) {
+    return id != kNoRegion && program[extents[static_cast<size_t>(id)].root].isState();
+  };
+  Use use = Use::None;
+  for (const Instr& instr : program.instrs) {
+    if (isState(instr.predicate)) use = std::max(use, Use::Reads);
+    for (const Operand& operand : instr.operands)
+      if (isState(operand.region)) use = std::max(use, writes(operand.access) ? Use::Writes : Use::Reads);
+  }
+  return use;
 }
 
 }  // namespace aglow

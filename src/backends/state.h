@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "inst/program.h"
+#include "support/turnstile.h"
 
 namespace aglow {
 
@@ -15,11 +16,10 @@ struct Binding {
   Type type;
 };
 
-// One place per region of state that the programs declare, whichever of them touch it. Not to be used while a run is
-// under way.
+// One place per region of state that the programs declare, whichever of them touch it. Safe from several threads: what
+// reads it sees it as it is between two changes.
 class State {
 public:
-  State() = default;
   explicit State(std::span<const Program> programs);
 
   // In the programs' order.
@@ -29,18 +29,25 @@ public:
   int64_t bytes() const;
 
   // A copy of the bytes, and other bytes in their place; BadBinding where the type is another.
-  Tensor read(size_t index) const;
+  Tensor read(size_t index);
   Status write(size_t index, const TensorRef& value);
   // The initial values again.
   void reset();
 
-  // Where the bytes are, which stays the same.
+  // Where the bytes are, which stays the same. Whoever uses them has a turn.
   std::byte* address(std::string_view name);
+  SharedTurns& turns() { return turns_; }
 
 private:
+  void setInitial();
+
   std::vector<Binding> bindings_;
   std::vector<Region> initial_;
   std::vector<Tensor> values_;
+  SharedTurns turns_;
 };
+
+// How a program uses state.
+SharedTurns::Use stateUse(const Program& program);
 
 }  // namespace aglow

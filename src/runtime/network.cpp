@@ -1,9 +1,11 @@
-// Networks: which placeholders the ports of a function are, and runs one after the other.
+// Networks: which placeholders the ports of a function are, and runs from several threads.
 #include "runtime/network.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <new>
 
 #include "support/quote.h"
@@ -12,7 +14,7 @@ namespace aglow {
 
 namespace {
 
-constexpr size_t kSpare = 2;  // what a step of a loop reads, and what it writes
+constexpr size_t kSpare = 2;  // what a step of a loop reads, and what it writes; of each run
 
 // The placeholders of a port: one, or those of a sequence's items.
 std::vector<std::string_view> placeholdersOf(const Port& port) {
@@ -31,7 +33,9 @@ size_t positionOf(std::span<const Binding> bindings, std::string_view name) {
 }  // namespace
 
 Network::Network(std::unique_ptr<Executable> executable, std::vector<Interface> interfaces)
-    : executable_(std::move(executable)), interfaces_(std::move(interfaces)) {
+    : executable_(std::move(executable)),
+      interfaces_(std::move(interfaces)),
+      spares_(kSpare * static_cast<size_t>(executable_->facts().contexts)) {
   for (size_t i = 0; i < interfaces_.size(); ++i) {
     Wiring& wiring = wirings_.emplace_back();
     std::map<std::string_view, Source> sources;
@@ -74,22 +78,36 @@ Result<std::vector<Tensor>> Network::bind(size_t function, const Lookup& inputs)
   return tensors;
 }
 
+std::vector<Tensor> Network::takeSpare(size_t function) {
+  std::vector<Tensor> results;
+  const std::span<const Binding> bindings = outputs(function);
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    std::vector<Tensor>& spare = wirings_[function].spare[i];
+    const auto free = std::find_if(spare.begin(), spare.end(), [](const Tensor& t) { return !t.isShared(); });
+    if (free != spare.end()) {
+      results.push_back(*free);
+      continue;
+    }
+    results.emplace_back(bindings[i].type);
+    if (spare.size() < spares_) spare.push_back(results.back());
+  }
+  // Whoever held the memory before has looked at it for the last time.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return results;
+}
+
 Result<std::vector<Tensor>> Network::execute(size_t function, std::span<const Tensor> inputs, OutputMemory memory) {
   try {
     std::vector<Tensor> results;
+    if (memory == OutputMemory::Reused)
+      results = takeSpare(function);
+    else
+      for (const Binding& binding : outputs(function)) results.emplace_back(binding.type);
     std::vector<TensorRef> in, out;
+    in.reserve(inputs.size());
+    out.reserve(results.size());
     for (const Tensor& tensor : inputs) in.push_back(tensor.empty() ? TensorRef{} : tensor.ref());
-    const std::lock_guard lock(running_);
-    const std::span<const Binding> bindings = outputs(function);
-    for (size_t i = 0; i < bindings.size(); ++i) {
-      std::vector<Tensor>& spare = wirings_[function].spare[i];
-      const auto free = memory == OutputMemory::Fresh
-                            ? spare.end()
-                            : std::find_if(spare.begin(), spare.end(), [](const Tensor& t) { return !t.isShared(); });
-      results.push_back(free != spare.end() ? *free : Tensor(bindings[i].type));
-      if (memory == OutputMemory::Reused && free == spare.end() && spare.size() < kSpare)
-        spare.push_back(results.back());
-    }
     for (const Tensor& tensor : results) out.push_back(tensor.ref());
     AGLOW_OK(executable_->run(in, out, nullptr, function));
     return results;
@@ -114,24 +132,14 @@ Result<std::vector<ModelValue>> Network::run(size_t function, const Lookup& inpu
 
 Status Network::run(size_t function, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
                     RunObserver* observer) {
-  const std::lock_guard lock(running_);
   return executable_->run(inputs, outputs, observer, function);
 }
 
-Tensor Network::state(size_t index) {
-  const std::lock_guard lock(running_);
-  return executable_->state().read(index);
-}
+Tensor Network::state(size_t index) { return executable_->state().read(index); }
 
-Status Network::setState(size_t index, const TensorRef& value) {
-  const std::lock_guard lock(running_);
-  return executable_->state().write(index, value);
-}
+Status Network::setState(size_t index, const TensorRef& value) { return executable_->state().write(index, value); }
 
-void Network::resetState() {
-  const std::lock_guard lock(running_);
-  executable_->state().reset();
-}
+void Network::resetState() { executable_->state().reset(); }
 
 Network::Lookup valuesIn(const std::map<std::string, ModelValue>& values) {
   return [&values](const std::string& name) {

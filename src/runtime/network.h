@@ -1,5 +1,5 @@
-// A compiled module, ready to be run from any number of threads. One run at a time: others wait for their turn; runs of
-// different networks go side by side.
+// A compiled module, ready to be run from any number of threads, side by side: code and constants are there once, and
+// each run under way has memory of its own. Runs that change state take turns.
 #pragma once
 
 #include <functional>
@@ -39,13 +39,14 @@ public:
   // The inputs in the order of the placeholders. Only those that the program reads are looked up; one that is not there
   // is MissingBinding.
   Result<std::vector<Tensor>> bind(size_t function, const Lookup& inputs) const;
-  // Gives one value per output of the interface. An input that does not fit is BadBinding.
+  // Gives one value per output of the interface. An input that does not fit is BadBinding; LimitReached where as many
+  // runs are under way as may be, and as many callers wait.
   Result<std::vector<ModelValue>> run(size_t function, const Lookup& inputs, OutputMemory memory = OutputMemory::Fresh);
   // In the caller's memory, in the order of the placeholders (Executable::run has the rules).
   Status run(size_t function, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
              RunObserver* observer = nullptr);
 
-  // What stays from run to run, shared by all functions; never changed in the middle of a run.
+  // What stays from run to run, shared by all functions; as it is between two runs that change it.
   std::span<const Binding> states() const { return executable_->state().bindings(); }
   // The number of a name; none: states().size().
   size_t findState(std::string_view name) const { return executable_->state().find(name); }
@@ -62,17 +63,20 @@ private:
   struct Wiring {
     std::vector<Source> inputs;                // by placeholder
     std::vector<std::vector<size_t>> outputs;  // by port: placeholders
-    std::vector<std::vector<Tensor>> spare;    // by output placeholder: memory of earlier runs
+    std::vector<std::vector<Tensor>> spare;    // by output placeholder: memory of earlier runs, or of those under way
   };
 
   Network(std::unique_ptr<Executable> executable, std::vector<Interface> interfaces);
 
   Result<std::vector<Tensor>> execute(size_t function, std::span<const Tensor> inputs, OutputMemory memory);
+  // Memory for outputs that nobody holds any more.
+  std::vector<Tensor> takeSpare(size_t function);
 
   std::unique_ptr<Executable> executable_;
   std::vector<Interface> interfaces_;
   std::vector<Wiring> wirings_;  // by function
-  ForkMutex running_;
+  size_t spares_;                // kept for each output, at most
+  WholeMutex mutex_;             // of spare memory
 };
 
 // Looks values up by their names.

@@ -1,9 +1,10 @@
-// Networks of modules in text form, on the reference backend.
+// Networks of modules in text form, on the reference backend unless another is asked for.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "graph/text.h"
@@ -11,12 +12,13 @@
 
 namespace aglow::testing_support {
 
-inline std::shared_ptr<Network> loadedNetwork(std::string_view text) {
+inline std::shared_ptr<Network> loadedNetwork(std::string_view text, const BackendOptions& backend = {},
+                                              const std::string& name = std::string(kReferenceBackend)) {
   auto module = parseModule(text);
   EXPECT_TRUE(module.ok()) << module.error().text();
   CompileOptions options;
-  options.backend = kReferenceBackend;
-  auto network = Network::load(*compileModule(*std::move(module), options));
+  options.backend = name;
+  auto network = Network::load(*compileModule(*std::move(module), options), backend);
   EXPECT_TRUE(network.ok()) << network.error().text();
   return *std::move(network);
 }

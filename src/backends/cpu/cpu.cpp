@@ -28,22 +28,29 @@ constexpr const char* kEntry = "model";
 constexpr const char* kWriteFiles =
     "write it to files with `aglow compile --emit bundle`, for a machine that can run it";
 
-class CpuExecutable : public Executable {
+// Where everything is, for one run.
+struct CpuContext : RunContext {
+  Tensor arena;                                // of whichever program runs
+  std::vector<std::vector<std::byte*>> bases;  // by program; those of placeholders are each run's own
+  codegen::RunTime runTime;
+};
+
+class CpuExecutable final : public Executable {
 public:
   CpuExecutable(std::vector<Program> programs, std::vector<MemoryMap> memory, codegen::JitCode code, std::string target,
                 std::shared_ptr<ThreadPool> pool, int threads, std::vector<std::shared_ptr<const Tensor>> pooled,
-                bool cached)
-      : Executable(programs),
+                bool cached, const RunLimits& limits)
+      : Executable(programs, limits),
         code_(std::move(code)),
         target_(std::move(target)),
         cached_(cached),
-        arena_(Type(ElemKind::UInt8, Shape{aglow::arenaBytes(programs)})),
+        arenaBytes_(aglow::arenaBytes(programs)),
         pool_(std::move(pool)),
         threads_(std::min(threads, pool_->threads())),
         pooled_(std::move(pooled)) {
     for (const Region* region : sharedRegions(programs))
       if (region->as<ConstantInit>() != nullptr) weightsBytes_ += codegen::aligned(region->type.bytes());
-    for (size_t i = 0; i < programs.size(); ++i) load(std::move(programs[i]), std::move(memory[i]));
+    for (size_t i = 0; i < programs.size(); ++i) programs_.push_back({std::move(programs[i]), std::move(memory[i])});
     if (threads_ > 1) {
       runTime_.parallelFor = [](void* self, codegen::StepFunction* step, void* const* addresses, int64_t first,
                                 int64_t last, int32_t threads) {
@@ -54,43 +61,62 @@ public:
       };
       runTime_.parallelContext = this;
     }
+    makeFirstContext();
   }
 
   ExecutableFacts facts() const override {
     return {.target = target_,
             .threads = threads_,
-            .arenaBytes = arena_.bytes(),
+            .contexts = contexts(),
+            .arenaBytes = arenaBytes_,
             .weightsBytes = weightsBytes_,
             .stateBytes = state().bytes(),
             .cached = cached_};
   }
 
 protected:
-  Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                 RunObserver* observer) override {
-    Loaded& loaded = programs_[function];
+  std::unique_ptr<RunContext> makeContext() override {
+    auto context = std::make_unique<CpuContext>();
+    context->arena = Tensor(Type(ElemKind::UInt8, Shape{arenaBytes_}));
+    context->runTime = runTime_;
+    for (const Loaded& loaded : programs_) {
+      std::vector<std::byte*>& bases = context->bases.emplace_back(static_cast<size_t>(loaded.memory.bases()));
+      const auto base = [&](RegionId id) -> std::byte*& { return bases[static_cast<size_t>(loaded.memory[id].base)]; };
+      for (const RegionId id : loaded.memory.constants())
+        base(id) = loaded.program[id].as<ConstantInit>()->bytes.ref().data;
+      for (const RegionId id : loaded.memory.states()) base(id) = state().address(loaded.program[id].name);
+      bases[MemoryMap::kActivations] = context->arena.mutableData();
+    }
+    return context;
+  }
+
+  Status execute(RunContext& given, size_t function, std::span<const std::byte* const> inputs,
+                 std::span<std::byte* const> outputs, RunObserver* observer) override {
+    auto& context = static_cast<CpuContext&>(given);
+    const Loaded& loaded = programs_[function];
+    std::vector<std::byte*>& bases = context.bases[function];
     size_t nextInput = 0, nextOutput = 0;
     for (size_t i = 0; i < loaded.memory.placeholders().size(); ++i) {
       const Region& region = loaded.program[loaded.memory.placeholders()[i]];
       const Access access = region.as<PlaceholderInit>()->access;
-      std::byte*& base = loaded.bases[MemoryMap::kFirstPlaceholder + i];
-      const std::byte* given = reads(access) ? inputs[nextInput++] : nullptr;
+      std::byte*& base = bases[MemoryMap::kFirstPlaceholder + i];
+      const std::byte* input = reads(access) ? inputs[nextInput++] : nullptr;
       if (writes(access)) {
         base = outputs[nextOutput++];
-        if (given != nullptr && given != base) std::memcpy(base, given, static_cast<size_t>(region.type.bytes()));
+        if (input != nullptr && input != base) std::memcpy(base, input, static_cast<size_t>(region.type.bytes()));
       } else {
-        base = const_cast<std::byte*>(given);  // read only, as the program says
+        base = const_cast<std::byte*>(input);  // read only, as the program says
       }
     }
-    runTime_.observeContext = observer;
-    runTime_.observe = observer == nullptr ? nullptr : +[](void* context, int32_t instr, int32_t after) {
+    context.runTime.observeContext = observer;
+    context.runTime.observe = observer == nullptr ? nullptr : +[](void* context, int32_t instr, int32_t after) {
       auto* to = static_cast<RunObserver*>(context);
       if (after == 0)
         to->begin(static_cast<size_t>(instr), 0);
       else
         to->end(static_cast<size_t>(instr), 0);
     };
-    const int32_t status = code_.entry(function)(loaded.bases.data(), &runTime_);
+    const int32_t status = code_.entry(function)(bases.data(), &context.runTime);
     if (status == 0) return {};
     const Instr& instr = loaded.program.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
     return Error{.code = Code::RuntimeValue,
@@ -102,25 +128,15 @@ private:
   struct Loaded {
     Program program;  // its constants lie where they are: packed weights in memory, others in the mapped model file
     MemoryMap memory;
-    std::vector<std::byte*> bases;
   };
-
-  void load(Program program, MemoryMap memory) {
-    std::vector<std::byte*> bases(static_cast<size_t>(memory.bases()));
-    const auto base = [&](RegionId id) -> std::byte*& { return bases[static_cast<size_t>(memory[id].base)]; };
-    for (const RegionId id : memory.constants()) base(id) = program[id].as<ConstantInit>()->bytes.ref().data;
-    for (const RegionId id : memory.states()) base(id) = state().address(program[id].name);
-    bases[MemoryMap::kActivations] = arena_.mutableData();
-    programs_.push_back({std::move(program), std::move(memory), std::move(bases)});
-  }
 
   std::vector<Loaded> programs_;
   codegen::JitCode code_;
   std::string target_;
   bool cached_;
   int64_t weightsBytes_ = 0;
-  Tensor arena_;  // of whichever program runs
-  codegen::RunTime runTime_;
+  int64_t arenaBytes_;
+  codegen::RunTime runTime_;  // where each context's begins
   std::shared_ptr<ThreadPool> pool_;
   int threads_;
   std::vector<std::shared_ptr<const Tensor>> pooled_;  // held, so that others find them
@@ -173,6 +189,7 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
                                         target_.cpu(), fmt::join(missing, " ")),
                  .where = {},
                  .hint = kWriteFiles};
+  const RunLimits limits = runLimits(programs, options);
   std::vector<MemoryMap> memory;
   for (const Program& program : programs) memory.emplace_back(program);
   const char* perf = std::getenv("AGLOW_PERF");
@@ -201,9 +218,9 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
         }
   std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads);
   try {
-    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(std::move(programs), std::move(memory),
-                                                                       std::move(code), name, std::move(pool),
-                                                                       options.threads, std::move(pooled), cached));
+    return std::unique_ptr<Executable>(
+        std::make_unique<CpuExecutable>(std::move(programs), std::move(memory), std::move(code), name, std::move(pool),
+                                        options.threads, std::move(pooled), cached, limits));
   } catch (const std::bad_alloc&) {
     return Error{.code = Code::OutOfMemory, .message = "the model's memory cannot be allocated"};
   }

@@ -53,34 +53,43 @@ bool InterpreterOptions::poisonByDefault() {
 }
 
 InterpreterExecutable::InterpreterExecutable(std::vector<Program> programs, const InterpreterOptions& options,
-                                             const std::vector<LocalPlaces>& places, int64_t localBytes)
-    : Executable(programs),
+                                             std::vector<LocalPlaces> places, int64_t localBytes)
+    : Executable(programs, runLimits(programs, options, localBytes)),
       options_(options),
-      arena_(Type(ElemKind::UInt8, Shape{arenaBytes(programs)})),
-      locals_(Type(ElemKind::UInt8, Shape{localBytes})) {
+      arenaBytes_(aglow::arenaBytes(programs)),
+      localBytes_(localBytes) {
   for (const Region* region : sharedRegions(programs))
     if (region->as<ConstantInit>() != nullptr) weightsBytes_ += region->type.bytes();
   for (size_t p = 0; p < programs.size(); ++p) {
     Loaded& loaded = programs_.emplace_back();
     loaded.extents = programs[p].extents();
-    loaded.bases.resize(programs[p].regions.size());
-    for (size_t i = 0; i < programs[p].regions.size(); ++i) {
-      const Region& region = programs[p].regions[i];
-      if (const auto* allocated = region.as<Allocated>()) {
-        loaded.bases[i] = arena_.mutableData() + allocated->offset;
-      } else if (region.as<Local>() != nullptr) {
-        loaded.bases[i] = locals_.mutableData() + places[p].offsets[i];
-      } else if (region.isState()) {
-        loaded.bases[i] = state().address(region.name);
-      } else if (const auto* constant = region.as<ConstantInit>()) {
-        loaded.constants.push_back(constant->bytes);
-        loaded.bases[i] = constant->bytes.ref().data;
-      }
-    }
+    loaded.locals = std::move(places[p]);
     loaded.program = std::move(programs[p]);
     for (const Instr& instr : loaded.program.instrs)
       loaded.nests.push_back(options_.nests ? verifiedNest(loaded.program, instr) : std::nullopt);
   }
+  observed_ = std::make_unique<std::atomic<Context*>>(static_cast<Context*>(&makeFirstContext()));
+}
+
+std::unique_ptr<RunContext> InterpreterExecutable::makeContext() {
+  auto context = std::make_unique<Context>();
+  context->arena = Tensor(Type(ElemKind::UInt8, Shape{arenaBytes_}));
+  context->locals = Tensor(Type(ElemKind::UInt8, Shape{localBytes_}));
+  for (const Loaded& loaded : programs_) {
+    const std::vector<Region>& regions = loaded.program.regions;
+    std::vector<std::byte*>& bases = context->bases.emplace_back(regions.size());
+    for (size_t i = 0; i < regions.size(); ++i) {
+      if (const auto* allocated = regions[i].as<Allocated>())
+        bases[i] = context->arena.mutableData() + allocated->offset;
+      else if (regions[i].as<Local>() != nullptr)
+        bases[i] = context->locals.mutableData() + loaded.locals.offsets[i];
+      else if (regions[i].isState())
+        bases[i] = state().address(regions[i].name);
+      else if (const auto* constant = regions[i].as<ConstantInit>())
+        bases[i] = constant->bytes.ref().data;
+    }
+  }
+  return context;
 }
 
 // Locals of one instruction lie one after the other; those of the next one take the same bytes.
@@ -114,7 +123,7 @@ Result<InterpreterExecutable> InterpreterExecutable::create(std::vector<Program>
   AGLOW_OK(checkMemory(programs, options, localBytes));
   const int64_t bytes = arenaBytes(programs) + localBytes;
   try {
-    return InterpreterExecutable(std::move(programs), options, places, localBytes);
+    return InterpreterExecutable(std::move(programs), options, std::move(places), localBytes);
   } catch (const std::bad_alloc&) {
     return outOfMemory(bytes);
   }
@@ -129,19 +138,20 @@ Result<InterpreterExecutable> InterpreterExecutable::create(Program program, con
 ExecutableFacts InterpreterExecutable::facts() const {
   return {.target = "host",
           .threads = 1,
-          .arenaBytes = arena_.bytes(),
+          .contexts = contexts(),
+          .arenaBytes = arenaBytes_,
           .weightsBytes = weightsBytes_,
           .stateBytes = state().bytes()};
 }
 
-void InterpreterExecutable::bind(Loaded& loaded, std::span<const std::byte* const> inputs,
+void InterpreterExecutable::bind(const Run& run, std::span<const std::byte* const> inputs,
                                  std::span<std::byte* const> outputs) const {
   size_t in = 0, out = 0;
-  const std::vector<Region>& regions = loaded.program.regions;
+  const std::vector<Region>& regions = run.program().regions;
   for (size_t i = 0; i < regions.size(); ++i) {
     const auto* placeholder = regions[i].as<PlaceholderInit>();
     if (placeholder == nullptr) continue;
-    std::byte*& base = loaded.bases[i];
+    std::byte*& base = run.bases[i];
     if (!writes(placeholder->access)) {
       base = const_cast<std::byte*>(inputs[in++]);  // no instruction writes it
       continue;
@@ -157,92 +167,99 @@ void InterpreterExecutable::bind(Loaded& loaded, std::span<const std::byte* cons
   }
 }
 
-Status InterpreterExecutable::execute(size_t function, std::span<const std::byte* const> inputs,
+Status InterpreterExecutable::execute(RunContext& given, size_t function, std::span<const std::byte* const> inputs,
                                       std::span<std::byte* const> outputs, RunObserver* observer) {
   try {
-    Loaded& loaded = programs_[function];
-    bind(loaded, inputs, outputs);
-    if (options_.poison) std::memset(arena_.mutableData(), kPoison, static_cast<size_t>(arena_.bytes()));
-    for (size_t i = 0; i < loaded.program.instrs.size(); ++i) {
-      const Instr& instr = loaded.program.instrs[i];
+    auto& context = static_cast<Context&>(given);
+    Run run{.loaded = programs_[function], .context = context, .bases = context.bases[function]};
+    if (observer != nullptr) *observed_ = &context;
+    bind(run, inputs, outputs);
+    if (options_.poison) std::memset(context.arena.mutableData(), kPoison, static_cast<size_t>(arenaBytes_));
+    for (size_t i = 0; i < run.program().instrs.size(); ++i) {
+      const Instr& instr = run.program().instrs[i];
       if (observer != nullptr) observer->begin(i, 0);
-      Status status = execute(loaded, i);
+      Status status = execute(run, i);
       if (observer != nullptr) observer->end(i, 0);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
     }
     return {};
   } catch (const std::bad_alloc&) {
-    return outOfMemory(arena_.bytes());
+    return outOfMemory(arenaBytes_);
   }
 }
 
-TensorRef InterpreterExecutable::Loaded::ref(RegionId id) const {
+TensorRef InterpreterExecutable::Run::ref(RegionId id) const {
   if (id == kNoRegion) return {};
-  const Extent& extent = extents[static_cast<size_t>(id)];
-  return {&program[id].type, bases[static_cast<size_t>(extent.root)] + extent.begin};
+  const Extent& extent = loaded.extents[static_cast<size_t>(id)];
+  return {&program()[id].type, bases[static_cast<size_t>(extent.root)] + extent.begin};
 }
 
-bool InterpreterExecutable::skipped(const Loaded& loaded, const Instr& instr) {
+TensorRef InterpreterExecutable::ref(RegionId id, size_t function) const {
+  Context& context = *observed_->load();
+  return Run{.loaded = programs_[function], .context = context, .bases = context.bases[function]}.ref(id);
+}
+
+bool InterpreterExecutable::skipped(const Run& run, const Instr& instr) {
   if (instr.predicate == kNoRegion) return false;
-  const TensorRef predicate = loaded.ref(instr.predicate);
+  const TensorRef predicate = run.ref(instr.predicate);
   const auto* rows = predicate.as<uint8_t>();
   return std::all_of(rows, rows + predicate.type->elements(), [](uint8_t row) { return row == 0; });
 }
 
-void InterpreterExecutable::fillPoison(const Loaded& loaded, RegionId id) {
-  const TensorRef region = loaded.ref(id);
+void InterpreterExecutable::fillPoison(const Run& run, RegionId id) {
+  const TensorRef region = run.ref(id);
   std::memset(region.data, kPoison, static_cast<size_t>(region.type->bytes()));
 }
 
-Status InterpreterExecutable::execute(const Loaded& loaded, size_t number) {
-  const Instr& instr = loaded.program.instrs[number];
+Status InterpreterExecutable::execute(Run& run, size_t number) const {
+  const Instr& instr = run.program().instrs[number];
   switch (instr.kind) {
     case Instr::Kind::Alloc:
     case Instr::Kind::Dealloc:
-      if (options_.poison) fillPoison(loaded, instr.operands[0].region);
+      if (options_.poison) fillPoison(run, instr.operands[0].region);
       return {};
     case Instr::Kind::TensorView:
     case Instr::Kind::CopyWait:
       return {};
     case Instr::Kind::Copy:
     case Instr::Kind::CopyStart:
-      if (!skipped(loaded, instr)) {
-        const TensorRef to = loaded.ref(instr.operands[0].region);
-        std::memmove(to.data, loaded.ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
+      if (!skipped(run, instr)) {
+        const TensorRef to = run.ref(instr.operands[0].region);
+        std::memmove(to.data, run.ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
       }
       return {};
     case Instr::Kind::Compute:
     case Instr::Kind::Fused:
-      if (!skipped(loaded, instr)) {
+      if (!skipped(run, instr)) {
         if (options_.poison && !instr.body.empty())
-          std::memset(locals_.mutableData(), kPoison, static_cast<size_t>(locals_.bytes()));
-        if (const auto& nest = loaded.nests[number]) return compute(loaded, instr, *nest);
-        for (const Instr& step : bodyOf(instr)) AGLOW_OK(compute(loaded, step));
+          std::memset(run.context.locals.mutableData(), kPoison, static_cast<size_t>(localBytes_));
+        if (const auto& nest = run.loaded.nests[number]) return compute(run, instr, *nest);
+        for (const Instr& step : bodyOf(instr)) AGLOW_OK(compute(run, step));
       }
       return {};
   }
   return {};
 }
 
-Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr) {
-  in_.clear();
-  out_.clear();
-  for (const Operand& operand : instr.inputs()) in_.push_back(loaded.ref(operand.region));
-  for (const Operand& operand : instr.results()) out_.push_back(loaded.ref(operand.region));
-  return runReference({.attrs = instr.attrs, .in = in_, .out = out_});
+Status InterpreterExecutable::compute(Run& run, const Instr& instr) {
+  run.in.clear();
+  run.out.clear();
+  for (const Operand& operand : instr.inputs()) run.in.push_back(run.ref(operand.region));
+  for (const Operand& operand : instr.results()) run.out.push_back(run.ref(operand.region));
+  return runReference({.attrs = instr.attrs, .in = run.in, .out = run.out});
 }
 
-Status InterpreterExecutable::compute(const Loaded& loaded, const Instr& instr, const nest::Nest& nest) {
+Status InterpreterExecutable::compute(Run& run, const Instr& instr, const nest::Nest& nest) {
   std::vector<std::byte*> addresses;
-  for (const Operand& operand : instr.operands) addresses.push_back(loaded.ref(operand.region).data);
-  if (nest::isNest(loaded.program, instr)) {
+  for (const Operand& operand : instr.operands) addresses.push_back(run.ref(operand.region).data);
+  if (nest::isNest(run.program(), instr)) {
     nest::evaluate(nest, addresses);
     return {};
   }
   const Instr& anchor = instr.body.front();
-  AGLOW_OK(compute(loaded, anchor));
-  const TensorRef result = loaded.ref(anchor.results()[0].region);
+  AGLOW_OK(compute(run, anchor));
+  const TensorRef result = run.ref(anchor.results()[0].region);
   const ElemKind kind = result.type->kind(), computed = nest::computedKind(kind);
   const int64_t elements = result.type->elements();
   std::vector<std::byte> given(static_cast<size_t>(elements * elemBytes(computed)));
@@ -271,7 +288,7 @@ Result<std::optional<Plan>> Interpreter::plan(const Program&, const Instr& instr
 Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> programs,
                                                          const BackendOptions& options) const {
   InterpreterOptions interpreterOptions;
-  interpreterOptions.memoryLimit = options.memoryLimit;
+  static_cast<BackendOptions&>(interpreterOptions) = options;
   AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(programs), interpreterOptions));
   return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
 }

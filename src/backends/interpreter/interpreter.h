@@ -1,6 +1,7 @@
 // The interpreter: runs a placed program with the reference kernels. It is the oracle of all other backends.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -29,47 +30,60 @@ public:
   ExecutableFacts facts() const override;
 
   const Program& program(size_t function = 0) const { return programs_[function].program; }
-  // The bytes of a region, for observers of a run; those of locals while their instruction runs and until the next one.
-  TensorRef ref(RegionId id, size_t function = 0) const { return programs_[function].ref(id); }
+  // The bytes of a region, for the observer of a run, in the one that began last with an observer; those of locals
+  // while their instruction runs and until the next one.
+  TensorRef ref(RegionId id, size_t function = 0) const;
 
 protected:
-  Status execute(size_t function, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                 RunObserver* observer) override;
+  std::unique_ptr<RunContext> makeContext() override;
+  Status execute(RunContext& context, size_t function, std::span<const std::byte* const> inputs,
+                 std::span<std::byte* const> outputs, RunObserver* observer) override;
 
 private:
-  // A program, and where its regions are.
-  struct Loaded {
-    Program program;
-    std::vector<Extent> extents;
-    std::vector<Tensor> constants;                 // held
-    std::vector<std::byte*> bases;                 // by region: the bytes of those that own some
-    std::vector<std::optional<nest::Nest>> nests;  // by instruction
-
-    TensorRef ref(RegionId id) const;
-  };
   // Values inside of fused instructions; the kernels need memory for them.
   struct LocalPlaces {
     std::vector<int64_t> offsets;  // by region
     int64_t bytes = 0;
   };
+  struct Loaded {
+    Program program;
+    LocalPlaces locals;
+    std::vector<Extent> extents;
+    std::vector<std::optional<nest::Nest>> nests;  // by instruction
+  };
+  // The memory of one run.
+  struct Context : RunContext {
+    Tensor arena, locals;                        // of whichever program runs
+    std::vector<std::vector<std::byte*>> bases;  // by program, by region: the bytes of those that own some
+  };
+  // A run under way.
+  struct Run {
+    const Loaded& loaded;
+    Context& context;
+    std::vector<std::byte*>& bases;
+    std::vector<TensorRef> in = {}, out = {};  // of the instruction that runs
+
+    const Program& program() const { return loaded.program; }
+    TensorRef ref(RegionId id) const;
+  };
   static Result<LocalPlaces> placeLocals(const Program& program);
 
   InterpreterExecutable(std::vector<Program> programs, const InterpreterOptions& options,
-                        const std::vector<LocalPlaces>& places, int64_t localBytes);
+                        std::vector<LocalPlaces> places, int64_t localBytes);
 
   // The bytes of each placeholder, for the run that begins.
-  void bind(Loaded& loaded, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) const;
-  Status execute(const Loaded& loaded, size_t number);
-  Status compute(const Loaded& loaded, const Instr& instr);
-  Status compute(const Loaded& loaded, const Instr& instr, const nest::Nest& nest);
-  static bool skipped(const Loaded& loaded, const Instr& instr);
-  static void fillPoison(const Loaded& loaded, RegionId id);
+  void bind(const Run& run, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) const;
+  Status execute(Run& run, size_t number) const;
+  static Status compute(Run& run, const Instr& instr);
+  static Status compute(Run& run, const Instr& instr, const nest::Nest& nest);
+  static bool skipped(const Run& run, const Instr& instr);
+  static void fillPoison(const Run& run, RegionId id);
 
   std::vector<Loaded> programs_;
   InterpreterOptions options_;
+  int64_t arenaBytes_, localBytes_;
   int64_t weightsBytes_ = 0;
-  Tensor arena_, locals_;            // of whichever program runs
-  std::vector<TensorRef> in_, out_;  // of the instruction that runs
+  std::unique_ptr<std::atomic<Context*>> observed_;  // of the run that began last with an observer
 };
 
 class Interpreter final : public Backend {
