@@ -1,8 +1,9 @@
 /* Aglow's C interface: load a model, bind memory to its inputs and outputs, run it.
  *
  * Functions that may fail return a status; aglow_error_text() then says what was wrong, for the calling thread. No
- * function prints, exits or lets an exception through. A model may be used by one thread at a time, different models by
- * different threads. Link with the CMake package: find_package(aglow), aglow::aglow. */
+ * function prints, exits or lets an exception through. Any number of threads may run one model at once, each with a
+ * request of its own, or one session; what is bound to the model itself is one thread's at a time. Link with the CMake
+ * package: find_package(aglow), aglow::aglow. */
 #ifndef AGLOW_AGLOW_H
 #define AGLOW_AGLOW_H
 
@@ -19,7 +20,7 @@ typedef enum aglow_status {
   AGLOW_USAGE = 1,            /* wrong arguments, or tensors that do not fit the model */
   AGLOW_BAD_MODEL = 2,        /* the model is malformed */
   AGLOW_NOT_SUPPORTED = 3,    /* the model is valid, but needs something that is not supported */
-  AGLOW_OUT_OF_RESOURCES = 4, /* more memory than there is or is allowed */
+  AGLOW_OUT_OF_RESOURCES = 4, /* more memory than there is or is allowed; more runs at once than may wait */
   AGLOW_DEVICE = 6,
   AGLOW_INTERNAL = 7, /* a fault in Aglow itself */
   AGLOW_FILE = 8      /* a file cannot be read */
@@ -69,6 +70,13 @@ void aglow_options_free(aglow_options* options);
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
 /* At most this many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
+/* Runs of one model or session that go side by side, up to 1024; 0, the default, means one per processor. Each has
+ * memory of its own for intermediate results, which is allocated when it is first needed, and no more of them than the
+ * memory limit allows; code and weights are there once. */
+aglow_status aglow_options_set_contexts(aglow_options* options, int contexts);
+/* Callers that may wait, in order of arrival, while as many runs are under way; 1024 by default. One more is refused
+ * with AGLOW_OUT_OF_RESOURCES. */
+aglow_status aglow_options_set_queue(aglow_options* options, int callers);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
 aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
 /* The folder where generated code is kept for the next time; "" is the user's own, "off", the default, none. */
@@ -143,13 +151,30 @@ const aglow_model_info* aglow_info(const aglow_model* model);
  * multiple of the size of an element. An output overlaps no other memory that is bound. */
 aglow_status aglow_bind_input(aglow_model* model, size_t index, const void* data, size_t bytes);
 aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, size_t bytes);
-/* One run, with all inputs and outputs bound. */
+/* One run, with all inputs and outputs bound. What is bound to the model, and which function is selected, is for one
+ * thread at a time. */
 aglow_status aglow_run(aglow_model* model);
+
+/* ---- requests: runs of one model side by side ----
+ *
+ * A request has bindings of its own. One thread at a time uses it, different requests of a model different threads, and
+ * their runs go side by side (aglow_options_set_contexts). Runs that change the model's state go one after the other.
+ */
+typedef struct aglow_request aglow_request;
+
+/* For a function by name, or, where that is null, for the one that is selected. The model has to outlive it. */
+aglow_status aglow_request_new(aglow_model* model, const char* function, aglow_request** request);
+void aglow_request_free(aglow_request* request); /* null is fine */
+/* As aglow_bind_input, aglow_bind_output and aglow_run. */
+aglow_status aglow_request_bind_input(aglow_request* request, size_t index, const void* data, size_t bytes);
+aglow_status aglow_request_bind_output(aglow_request* request, size_t index, void* data, size_t bytes);
+aglow_status aglow_request_run(aglow_request* request);
 
 /* ---- state: what functions of a model leave for the next run ----
  *
  * A text form may declare state, which begins with a value, and which its functions read and change. It lives as long
- * as the model. A run that fails may leave it half changed. */
+ * as the model. A run that fails may leave it half changed. Any thread may read, set and reset it: what it meets is
+ * the state between two runs. */
 size_t aglow_num_states(const aglow_model* model);
 const aglow_tensor_info* aglow_state(const aglow_model* model, size_t index); /* null for a number that there is not */
 int aglow_find_state(const aglow_model* model, const char* name);             /* the number of a name, or -1 */
@@ -162,7 +187,7 @@ aglow_status aglow_reset_state(aglow_model* model);
 /* ---- sessions: a model for whatever sizes come ----
  *
  * Where a model above is compiled once for one set of sizes, a session compiles each new size when it comes, and keeps
- * it. It also runs models whose shapes depend on values. Several threads may use one session at once. */
+ * it. It also runs models whose shapes depend on values. Runs of several threads go side by side. */
 
 /* Sizes of a symbolic dimension to compile for when the session is opened. */
 aglow_status aglow_options_prepare(aglow_options* options, const char* name, const int64_t* sizes, size_t count);

@@ -45,6 +45,7 @@ using Warning = std::function<void(const std::string&)>;
 struct Free {
   void operator()(aglow_options* options) const { aglow_options_free(options); }
   void operator()(aglow_model* model) const { aglow_free(model); }
+  void operator()(aglow_request* request) const { aglow_request_free(request); }
   void operator()(aglow_session* session) const { aglow_session_close(session); }
   void operator()(aglow_results* results) const { aglow_results_free(results); }
 };
@@ -61,6 +62,9 @@ public:
   Options& backend(const std::string& name) { return checked(aglow_options_set_backend(handle(), name.c_str())); }
   // 0: one per processor.
   Options& threads(int count) { return checked(aglow_options_set_threads(handle(), count)); }
+  // Runs side by side, 0: one per processor; and callers that may wait meanwhile.
+  Options& contexts(int count) { return checked(aglow_options_set_contexts(handle(), count)); }
+  Options& queue(int callers) { return checked(aglow_options_set_queue(handle(), callers)); }
   Options& cache(const std::string& folder) { return checked(aglow_options_set_cache(handle(), folder.c_str())); }
   Options& memoryLimit(int64_t bytes) { return checked(aglow_options_set_memory_limit(handle(), bytes)); }
   Options& dim(const std::string& name, int64_t size) {
@@ -115,6 +119,32 @@ struct TensorInfo {
   }
 };
 
+// Memory for runs of a function, apart from that of others: different threads run different requests of one model side
+// by side. The model outlives it.
+class Request {
+public:
+  Request(aglow_model* model, const std::string& function) {
+    aglow_request* request = nullptr;
+    detail::check(aglow_request_new(model, function.c_str(), &request));
+    handle_.reset(request);
+  }
+
+  template <class T>
+  void bindInput(size_t index, const T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    detail::check(aglow_request_bind_input(handle_.get(), index, data, count * sizeof(T)));
+  }
+  template <class T>
+  void bindOutput(size_t index, T* data, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "tensors hold plain elements");
+    detail::check(aglow_request_bind_output(handle_.get(), index, data, count * sizeof(T)));
+  }
+  void run() { detail::check(aglow_request_run(handle_.get())); }
+
+private:
+  std::unique_ptr<aglow_request, detail::Free> handle_;
+};
+
 // One function of a model, which outlives it.
 class Function {
 public:
@@ -149,6 +179,8 @@ public:
     select();
     detail::check(aglow_run(model_));
   }
+  // Runs with memory of their own, for another thread.
+  Request request() const { return Request(model_, name_); }
 
   static TensorInfo describe(const aglow_tensor_info& info) {
     return {info.name, info.kind, std::vector<int64_t>(info.dims, info.dims + info.rank), info.bytes};
@@ -167,8 +199,8 @@ private:
   std::vector<TensorInfo> inputs_, outputs_;
 };
 
-// A compiled model with its memory, to be used by one thread at a time. Its own inputs, outputs and runs are those of
-// its only function, or of the one named main.
+// A compiled model. Its own inputs, outputs and runs are those of its only function, or of the one named main. What is
+// bound to it is one thread's; others run requests.
 class Model {
 public:
   explicit Model(const std::string& path, const Options& options = {}) {
@@ -210,6 +242,7 @@ public:
     function().bindOutput(index, data, count);
   }
   void run() { function().run(); }
+  Request request() const { return function().request(); }
 
   // What the functions leave for the next run. The elements are copied; their type is for the caller to know.
   std::vector<TensorInfo> states() const {
@@ -272,7 +305,7 @@ private:
   std::unique_ptr<aglow_results, detail::Free> handle_;
 };
 
-// A model for whatever sizes come; several threads may use it at once.
+// A model for whatever sizes come; runs of several threads go side by side.
 class Session {
 public:
   explicit Session(const std::string& path, const Options& options = {}) : warning_(options.warning()) {

@@ -309,9 +309,10 @@ def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int
 def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             shapes: Optional[Mapping[str, Sequence[int]]] = None,
             dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
-            values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
-            cache: Union[str, os.PathLike, bool, None] = None, memory_limit: Optional[int] = None, opt_level: int = 3,
-            disable: Iterable[str] = (), strict: bool = False) -> Model:
+            values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None, contexts: int = 0,
+            queue: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
+            memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = (),
+            strict: bool = False) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net or a text form (.graph, .ir); the bytes of an ONNX file or Caffe2
@@ -323,6 +324,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     pad           fills inputs up to the next of several sizes, and cuts the outputs back
     values        inputs that are always the same, and then need not be given
     threads       at most this many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
+    contexts      runs of several threads that go side by side, by default one per processor; others wait
+    queue         callers that may wait for one of them to end, by default 1024; one more is a ResourceError
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3
@@ -352,6 +355,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
         raise _usage("E101", "pad needs sizes to fill up to", "name them with dims={'batch': (1, 4, 16)}")
     notes = core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""),
                       threads=_checked(threads, "threads") if threads else _threads(),
+                      contexts=_within(contexts, "contexts", _core.max_contexts),
+                      queue=_core.default_queue if queue is None else _within(queue, "queue", 2**31 - 1),
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
                       memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
                       values=made._preset(), opt_level=opt_level, disable=list(disable), strict=strict)
@@ -374,6 +379,12 @@ def _threads() -> int:
     if not word.isdecimal():
         raise _usage("E101", f"AGLOW_THREADS is '{word}', not a number")
     return _checked(int(word), "AGLOW_THREADS")
+
+
+def _within(number: int, name: str, most: int) -> int:
+    if not 0 <= number <= most:
+        raise _usage("E101", f"{name} is {number}; expected 0 to {most}")
+    return number
 
 
 def _checked(threads: int, name: str) -> int:

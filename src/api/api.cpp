@@ -23,13 +23,11 @@ thread_local std::string lastError;
 
 namespace {
 
-// A model's input or output: how callers see it, where its bytes are, and which placeholder it is.
+// A model's input or output: how callers see it, and which placeholder it is.
 struct Slot {
   std::string name;
   Type type;
   aglow_tensor_info info = {};
-  std::byte* data = nullptr;
-  bool bound = false;
   int binding = -1;  // of the network; none where the program does not need it
   std::unique_ptr<NamedTensor> keys = nullptr, words = nullptr;  // what its numbers stand for
 };
@@ -63,38 +61,55 @@ void addSlots(const std::vector<Port>& ports, std::span<const Binding> bindings,
   }
 }
 
-Status bindSlot(std::deque<Slot>& slots, size_t index, std::byte* data, size_t bytes, std::string_view what) {
-  if (index >= slots.size())
-    return Error{.code = Code::Usage,
-                 .message = fmt::format("there is no {} {}, the model has {}", what, index, slots.size())};
-  Slot& slot = slots[index];
-  const auto fault = [&](std::string message) {
-    return Error{.code = Code::BadBinding,
-                 .message = std::move(message),
-                 .where = fmt::format("{} {}", what, quoted(slot.name))};
-  };
-  if (bytes != slot.info.bytes)
-    return fault(fmt::format("{} takes {} bytes, got {}", slot.type.text(), slot.info.bytes, bytes));
-  if (data == nullptr && bytes > 0) return fault("the address is null");
-  const auto unit = static_cast<uintptr_t>(elemBytes(slot.type.kind()));
-  if (reinterpret_cast<uintptr_t>(data) % unit != 0)
-    return fault(fmt::format("its address is not a multiple of {}, the size of an element", unit));
-  slot.data = data;
-  slot.bound = true;
-  return {};
-}
+// Where callers keep the bytes of a function's inputs, or of its outputs.
+class Bound {
+public:
+  // The slots outlive it. `what` they are is for messages.
+  Bound(const std::deque<Slot>& slots, size_t placeholders, std::string_view what)
+      : slots_(&slots), what_(what), isBound_(slots.size()), refs_(placeholders) {}
 
-// The addresses in the order of the placeholders.
-Result<std::vector<TensorRef>> refsOf(const std::deque<Slot>& slots, std::span<const Binding> bindings,
-                                      std::string_view what) {
-  std::vector<TensorRef> refs(bindings.size());
-  for (const Slot& slot : slots) {
-    if (!slot.bound)
-      return Error{.code = Code::MissingBinding,
-                   .message = fmt::format("{} {} of type {} is not bound", what, quoted(slot.name), slot.type.text())};
-    if (slot.binding >= 0) refs[static_cast<size_t>(slot.binding)] = {&slot.type, slot.data};
+  Status bind(size_t index, std::byte* data, size_t bytes) {
+    if (index >= slots_->size())
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("there is no {} {}, the model has {}", what_, index, slots_->size())};
+    const Slot& slot = (*slots_)[index];
+    const auto fault = [&](std::string message) {
+      return Error{.code = Code::BadBinding,
+                   .message = std::move(message),
+                   .where = fmt::format("{} {}", what_, quoted(slot.name))};
+    };
+    if (bytes != slot.info.bytes)
+      return fault(fmt::format("{} takes {} bytes, got {}", slot.type.text(), slot.info.bytes, bytes));
+    if (data == nullptr && bytes > 0) return fault("the address is null");
+    const auto unit = static_cast<uintptr_t>(elemBytes(slot.type.kind()));
+    if (reinterpret_cast<uintptr_t>(data) % unit != 0)
+      return fault(fmt::format("its address is not a multiple of {}, the size of an element", unit));
+    isBound_[index] = true;
+    if (slot.binding >= 0) refs_[static_cast<size_t>(slot.binding)] = {&slot.type, data};
+    return {};
   }
-  return refs;
+
+  Status check() const {
+    for (size_t i = 0; i < isBound_.size(); ++i)
+      if (!isBound_[i])
+        return Error{.code = Code::MissingBinding,
+                     .message = fmt::format("{} {} of type {} is not bound", what_, quoted((*slots_)[i].name),
+                                            (*slots_)[i].type.text())};
+    return {};
+  }
+  // In the order of the placeholders.
+  std::span<const TensorRef> refs() const { return refs_; }
+
+private:
+  const std::deque<Slot>* slots_;
+  std::string_view what_;
+  std::vector<bool> isBound_;  // by slot
+  std::vector<TensorRef> refs_;
+};
+
+// Of inputs, which are only read, or of outputs.
+Status bindAt(Bound& bound, size_t index, const void* data, size_t bytes) {
+  return bound.bind(index, static_cast<std::byte*>(const_cast<void*>(data)), bytes);
 }
 
 Status checkState(const std::deque<Slot>& states, size_t index, const void* data, size_t bytes) {
@@ -121,21 +136,39 @@ int find(const std::deque<Slot>& slots, const char* name) {
 
 using namespace aglow;
 
+struct aglow_request {
+  Network* network;
+  size_t function;
+  Bound inputs, outputs;
+
+  Status run() const {
+    AGLOW_OK(inputs.check());
+    AGLOW_OK(outputs.check());
+    return network->run(function, inputs.refs(), outputs.refs());
+  }
+};
+
 struct aglow_model {
-  // Where callers keep the addresses for one function.
-  struct Bound {
+  // What one function takes and gives.
+  struct Slots {
     std::deque<Slot> inputs, outputs;
   };
 
   std::unique_ptr<Network> network;
-  std::deque<Bound> functions;  // of the network, and one without slots for none
+  std::deque<Slots> functions;         // of the network, and one without slots for none
+  std::deque<aglow_request> requests;  // the model's own, by function
   size_t selected = 0;
   std::deque<Slot> states;
   std::string target;
   aglow_model_info info = {};
 
-  Bound& bound() { return functions[selected]; }
-  const Bound& bound() const { return functions[selected]; }
+  const Slots& slots() const { return functions[selected]; }
+  aglow_request request(size_t function) const {
+    return {.network = network.get(),
+            .function = function,
+            .inputs = Bound(functions[function].inputs, network->inputs(function).size(), "input"),
+            .outputs = Bound(functions[function].outputs, network->outputs(function).size(), "output")};
+  }
   // Usage error where no function is selected.
   Status checkSelected() const {
     return selected < network->functions().size() ? Status() : Status(network->find().error());
@@ -154,9 +187,10 @@ aglow_status load(Diagnosed<Compilation> compiled, const aglow_options& options,
   model->network = *std::move(network);
   const std::span<const Interface> functions = model->network->functions();
   for (size_t i = 0; i < functions.size(); ++i) {
-    aglow_model::Bound& bound = model->functions.emplace_back();
-    addSlots(functions[i].inputs, model->network->inputs(i), {}, bound.inputs);
-    addSlots(functions[i].outputs, model->network->outputs(i), {}, bound.outputs);
+    aglow_model::Slots& slots = model->functions.emplace_back();
+    addSlots(functions[i].inputs, model->network->inputs(i), {}, slots.inputs);
+    addSlots(functions[i].outputs, model->network->outputs(i), {}, slots.outputs);
+    model->requests.push_back(model->request(i));
   }
   model->functions.emplace_back();
   const auto first = model->network->find();
@@ -214,6 +248,21 @@ aglow_status aglow_options_set_threads(aglow_options* options, int threads) {
   return setting(options != nullptr && threads >= 0, [&]() -> Status {
     AGLOW_OK(checkThreads(threads));
     options->backend.threads = threads;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_contexts(aglow_options* options, int contexts) {
+  return setting(options != nullptr && contexts >= 0, [&]() -> Status {
+    AGLOW_OK(checkContexts(contexts, 0));
+    options->backend.contexts = contexts;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_queue(aglow_options* options, int callers) {
+  return setting(options != nullptr && callers >= 0, [&]() -> Status {
+    options->backend.queue = callers;
     return {};
   });
 }
@@ -325,49 +374,74 @@ aglow_status aglow_select(aglow_model* model, const char* function) {
   });
 }
 
-size_t aglow_num_inputs(const aglow_model* model) { return model->bound().inputs.size(); }
-size_t aglow_num_outputs(const aglow_model* model) { return model->bound().outputs.size(); }
+size_t aglow_num_inputs(const aglow_model* model) { return model->slots().inputs.size(); }
+size_t aglow_num_outputs(const aglow_model* model) { return model->slots().outputs.size(); }
 const aglow_tensor_info* aglow_input(const aglow_model* model, size_t index) {
-  return index < model->bound().inputs.size() ? &model->bound().inputs[index].info : nullptr;
+  return index < model->slots().inputs.size() ? &model->slots().inputs[index].info : nullptr;
 }
 const aglow_tensor_info* aglow_output(const aglow_model* model, size_t index) {
-  return index < model->bound().outputs.size() ? &model->bound().outputs[index].info : nullptr;
+  return index < model->slots().outputs.size() ? &model->slots().outputs[index].info : nullptr;
 }
 const aglow_tensor* aglow_output_keys(const aglow_model* model, size_t index) {
-  const auto& outputs = model->bound().outputs;
+  const auto& outputs = model->slots().outputs;
   return index < outputs.size() && outputs[index].keys != nullptr ? &outputs[index].keys->described() : nullptr;
 }
 const aglow_tensor* aglow_output_words(const aglow_model* model, size_t index) {
-  const auto& outputs = model->bound().outputs;
+  const auto& outputs = model->slots().outputs;
   return index < outputs.size() && outputs[index].words != nullptr ? &outputs[index].words->described() : nullptr;
 }
-int aglow_find_input(const aglow_model* model, const char* name) { return find(model->bound().inputs, name); }
-int aglow_find_output(const aglow_model* model, const char* name) { return find(model->bound().outputs, name); }
+int aglow_find_input(const aglow_model* model, const char* name) { return find(model->slots().inputs, name); }
+int aglow_find_output(const aglow_model* model, const char* name) { return find(model->slots().outputs, name); }
 const aglow_model_info* aglow_info(const aglow_model* model) { return &model->info; }
 
 aglow_status aglow_bind_input(aglow_model* model, size_t index, const void* data, size_t bytes) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(model->checkSelected());
-    // Inputs are only read.
-    return bindSlot(model->bound().inputs, index, static_cast<std::byte*>(const_cast<void*>(data)), bytes, "input");
+    return bindAt(model->requests[model->selected].inputs, index, data, bytes);
   });
 }
 
 aglow_status aglow_bind_output(aglow_model* model, size_t index, void* data, size_t bytes) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(model->checkSelected());
-    return bindSlot(model->bound().outputs, index, static_cast<std::byte*>(data), bytes, "output");
+    return bindAt(model->requests[model->selected].outputs, index, data, bytes);
   });
 }
 
 aglow_status aglow_run(aglow_model* model) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(model->checkSelected());
-    const size_t function = model->selected;
-    AGLOW_TRY(const auto in, refsOf(model->bound().inputs, model->network->inputs(function), "input"));
-    AGLOW_TRY(const auto out, refsOf(model->bound().outputs, model->network->outputs(function), "output"));
-    return model->network->run(function, in, out);
+    return model->requests[model->selected].run();
   });
+}
+
+aglow_status aglow_request_new(aglow_model* model, const char* function, aglow_request** request) {
+  if (model == nullptr || request == nullptr) return wrongUse("an argument is null");
+  *request = nullptr;
+  return setting(true, [&]() -> Status {
+    size_t number = model->selected;
+    if (function != nullptr) {
+      AGLOW_TRY(number, model->network->find(function));
+    } else {
+      AGLOW_OK(model->checkSelected());
+    }
+    *request = new aglow_request(model->request(number));
+    return {};
+  });
+}
+
+void aglow_request_free(aglow_request* request) { delete request; }
+
+aglow_status aglow_request_bind_input(aglow_request* request, size_t index, const void* data, size_t bytes) {
+  return setting(request != nullptr, [&] { return bindAt(request->inputs, index, data, bytes); });
+}
+
+aglow_status aglow_request_bind_output(aglow_request* request, size_t index, void* data, size_t bytes) {
+  return setting(request != nullptr, [&] { return bindAt(request->outputs, index, data, bytes); });
+}
+
+aglow_status aglow_request_run(aglow_request* request) {
+  return setting(request != nullptr, [&] { return request->run(); });
 }
 
 size_t aglow_num_states(const aglow_model* model) { return model->states.size(); }

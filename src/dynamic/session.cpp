@@ -8,6 +8,7 @@
 #include "import/onnx/inputs.h"
 #include "runtime/key.h"
 #include "runtime/threads.h"
+#include "support/machine.h"
 
 namespace aglow {
 
@@ -36,6 +37,12 @@ std::vector<std::string> symbolsOf(const onnx::TypeProto& declared) {
   return names;
 }
 
+// Parts have no more callers than the session lets in.
+BackendOptions forParts(BackendOptions options) {
+  options.queue = options.contexts;
+  return options;
+}
+
 bool mayWait(Code code) { return code == Code::NeedShape || code == Code::UnsupportedFeature; }
 
 }  // namespace
@@ -43,13 +50,16 @@ bool mayWait(Code code) { return code == Code::NeedShape || code == Code::Unsupp
 Session::Session(onnx::Model model, SessionOptions options, PreparedSizes prepared)
     : options_(std::move(options)),
       prepared_(std::move(prepared)),
-      context_(std::move(model), options_.import.tolerance, options_.compile, options_.backend, options_.maxParts),
-      runner_(context_, context_.model.graph, context_.model.opsets) {
+      context_(std::move(model), options_.import.tolerance, options_.compile, forParts(options_.backend),
+               options_.maxParts),
+      runner_(context_, context_.model.graph, context_.model.opsets),
+      turnstile_(static_cast<size_t>(options_.backend.contexts)) {
   context_.compiled = options_.compiled;
 }
 
 Diagnosed<std::unique_ptr<Session>> Session::open(onnx::Model model, SessionOptions options) {
   if (!options.backend.pool) startThreads(options.backend);
+  if (options.backend.contexts == 0) options.backend.contexts = machineThreads();
   if (!options.backend.weights) options.backend.weights = std::make_shared<TensorPool>();
   if (Diagnostics faults = options.import.tolerance.judge(model); !faults.empty()) {
     onnx::reportFaultsWithoutTypes(model, faults);
@@ -148,6 +158,9 @@ Diagnosed<onnx::KnownValues> Session::knownOf(const Inputs& inputs) {
 }
 
 Diagnosed<std::vector<ModelValue>> Session::run(const Inputs& inputs) {
+  const auto queue = static_cast<size_t>(std::max(options_.backend.queue, 0));
+  const Turn turn(turnstile_, queue);
+  if (!turn) return busy({.contexts = turnstile_.places(), .queue = queue});
   if (options_.pad && !prepared_.empty()) return runPadded(inputs);
   auto known = knownOf(inputs);
   if (!known.ok()) return known.diagnostics();

@@ -1,5 +1,5 @@
-// A model ready to be run on whatever sizes come: parts of it are compiled when they are first needed, and kept. Safe
-// from several threads.
+// A model ready to be run on whatever sizes come: parts of it are compiled when they are first needed, and kept. Runs
+// of several threads go side by side.
 #pragma once
 
 #include <map>
@@ -12,6 +12,7 @@
 #include "graph/model_value.h"
 #include "runtime/prepared_sizes.h"
 #include "support/fork.h"
+#include "support/turnstile.h"
 
 namespace aglow {
 
@@ -33,7 +34,8 @@ public:
   static Diagnosed<std::unique_ptr<Session>> open(onnx::Model model, SessionOptions options);
 
   const onnx::Graph& graph() const { return context_.model.graph; }
-  // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order.
+  // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order. LimitReached
+  // where as many runs are under way as there may be contexts, and as many callers wait as may.
   Diagnosed<std::vector<ModelValue>> run(const std::map<std::string, ModelValue>& inputs);
   // Compiled parts that are kept now.
   size_t parts() const { return context_.parts.size(); }
@@ -50,6 +52,7 @@ private:
   PreparedSizes prepared_;
   RunnerContext context_;
   GraphRunner runner_;
+  Turnstile turnstile_;  // whole runs; parts of them never wait for long, and are never refused
   WholeMutex mutex_;
   std::set<std::string> checked_;  // types of inputs that are known to fit the model
 };

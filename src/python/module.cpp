@@ -94,9 +94,10 @@ Inputs copiesOf(Inputs values) {
   return values;
 }
 
-nb::list openModel(Model& model, const std::string& backend, int threads, const std::string& cache, int64_t memoryLimit,
-                   const Shapes& shapes, const Dims& dims, const PreparedDims& prepared, bool pad,
-                   const nb::dict& values, int optLevel, const std::vector<std::string>& disable, bool strict) {
+nb::list openModel(Model& model, const std::string& backend, int threads, int contexts, int queue,
+                   const std::string& cache, int64_t memoryLimit, const Shapes& shapes, const Dims& dims,
+                   const PreparedDims& prepared, bool pad, const nb::dict& values, int optLevel,
+                   const std::vector<std::string>& disable, bool strict) {
   SessionOptions options;
   options.compile.backend = backend;
   options.import.shapes = shapes;
@@ -107,6 +108,8 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
   options.compile.observer = noticeSignals;
   options.backend.memoryLimit = memoryLimit > 0 ? memoryLimit : machineMemory();
   options.backend.threads = std::max(threads, 0);
+  options.backend.contexts = contexts;
+  options.backend.queue = queue;
   options.backend.cache = codegen::cacheFolder(cache);
   options.prepared = prepared;
   options.pad = pad;
@@ -114,6 +117,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, const 
   options.import.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+    if (Status status = checkContexts(contexts, queue); !status.ok()) return status.error();
     notes = startThreads(options.backend);
     return model.open(options);
   });
@@ -187,6 +191,8 @@ nb::list operators() {
 NB_MODULE(_core, m) {
   m.attr("version") = AGLOW_VERSION;
   m.attr("max_threads") = kMaxThreads;
+  m.attr("max_contexts") = kMaxContexts;
+  m.attr("default_queue") = kDefaultQueue;
   m.def("backends", [] {
     nb::list names;
     for (const std::string_view name : backendNames()) names.append(text(name));
@@ -204,9 +210,9 @@ NB_MODULE(_core, m) {
   nb::class_<Model>(m, "Model")
       .def_prop_ro("functions", &functionsOf)
       .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })
-      .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
-           nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"), nb::arg("pad"), nb::arg("values"),
-           nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"))
+      .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("contexts"), nb::arg("queue"),
+           nb::arg("cache"), nb::arg("memory_limit"), nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"),
+           nb::arg("pad"), nb::arg("values"), nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"))
       .def("take_warnings",
            [](Model& model) {
              nb::list texts;
@@ -216,7 +222,7 @@ NB_MODULE(_core, m) {
       .def("run", &run, nb::arg("function"), nb::arg("inputs"))
       .def("state", &stateOf, nb::arg("name"))
       .def("set_state", &setState, nb::arg("name"), nb::arg("value"))
-      .def("reset_state", &Model::resetState)
+      .def("reset_state", &Model::resetState, nb::call_guard<nb::gil_scoped_release>())
       .def("text", &textOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("on_program"))
       .def("export", &exportTo, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("path"),
            nb::arg("external_data"));

@@ -61,6 +61,48 @@ def test_many_threads_share_a_model(backend):
         assert all(pool.map(work, range(16)))
 
 
+@pytest.mark.parametrize("backend", aglow.backends())
+@pytest.mark.parametrize("contexts", [1, 3, 16])
+def test_runs_side_by_side_give_the_same_bits(backend, contexts):
+    """Large enough for several threads, and cut in parts: what Compress leaves is known only at run time."""
+    nodes = [models.node("MatMul", "x x", "p"), models.node("Softmax", "p", "s"), models.node("ReduceMax", "s", "m", keepdims=0),
+             models.node("Greater", "s m", "g"), models.node("NonZero", "g", "n"), models.node("MatMul", "s s", "y")]
+    proto = models.model(nodes, [models.value("x", [64, 64])], [models.value("y"), models.value("n")])
+    model = aglow.compile(proto, backend=backend, threads=2, contexts=contexts, cache=False)
+    inputs = [np.random.default_rng(seed).normal(size=(64, 64)).astype(np.float32) for seed in range(16)]
+    expected = [model(x) for x in inputs]
+
+    def work(number):
+        for _ in range(5):
+            for got, wanted in zip(model(inputs[number]), expected[number]):
+                np.testing.assert_array_equal(got, wanted)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_more_callers_than_may_wait():
+    model = aglow.compile(models.heavy(), backend="interpreter", threads=1, contexts=1, queue=0)
+    x = np.eye(192, dtype=np.float32)
+    barrier = threading.Barrier(4)
+
+    def call(_):
+        barrier.wait()
+        try:
+            model(x)
+            return None
+        except aglow.ResourceError as error:
+            return error.code
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(call, range(4))) == {None, "E403"}
+    np.testing.assert_array_equal(model(x), x)
+    for wrong in ({"contexts": -1}, {"contexts": 1025}, {"queue": -1}):
+        with pytest.raises(aglow.UsageError, match="expected 0 to"):
+            aglow.compile(models.affine(), **wrong)
+
+
 def test_many_threads_compile():
     proto = models.affine().SerializeToString()
     x = np.ones((1, 3), np.float32)

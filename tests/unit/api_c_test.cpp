@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "aglow/aglow.hpp"
@@ -60,6 +61,49 @@ TEST(CApi, DescribesInputsAndOutputs) {
   EXPECT_GE(aglow_info(model)->threads, 1);
   EXPECT_STRNE(aglow_info(model)->target, "");
   aglow_free(model);
+}
+
+TEST(CApi, RequestsOfSeveralThreadsRunSideBySide) {
+  aglow_options* options = aglow_options_new();
+  ASSERT_EQ(aglow_options_set_contexts(options, 3), AGLOW_OK);
+  ASSERT_EQ(aglow_options_set_queue(options, 8), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_contexts(options, -1), AGLOW_USAGE);
+  EXPECT_EQ(aglow_options_set_contexts(options, 1025), AGLOW_USAGE);
+  EXPECT_EQ(aglow_options_set_queue(options, -1), AGLOW_USAGE);
+  aglow_model* model = loaded(writeGraph(kSums), options);
+  ASSERT_NE(model, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([model, t] {
+      aglow_request* request = nullptr;
+      ASSERT_EQ(aglow_request_new(model, t % 2 == 0 ? nullptr : "main", &request), AGLOW_OK) << aglow_error_text();
+      const auto number = static_cast<float>(t);
+      const float x[4] = {number, 2, 3, 4};
+      const int64_t n[2] = {t, 6};
+      float sum[4] = {};
+      int64_t twice[2] = {};
+      EXPECT_EQ(aglow_request_run(request), AGLOW_USAGE);
+      EXPECT_THAT(aglow_error_text(), HasSubstr("input 'x' of type f32[2,2] is not bound"));
+      ASSERT_EQ(aglow_request_bind_input(request, 0, x, sizeof(x)), AGLOW_OK);
+      ASSERT_EQ(aglow_request_bind_input(request, 1, n, sizeof(n)), AGLOW_OK);
+      ASSERT_EQ(aglow_request_bind_output(request, 0, sum, sizeof(sum)), AGLOW_OK);
+      ASSERT_EQ(aglow_request_bind_output(request, 1, twice, sizeof(twice)), AGLOW_OK);
+      EXPECT_EQ(aglow_request_bind_output(request, 2, twice, sizeof(twice)), AGLOW_USAGE);
+      for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(aglow_request_run(request), AGLOW_OK) << aglow_error_text();
+        EXPECT_THAT(sum, ElementsAre(2 * number, 4, 6, 8));
+        EXPECT_THAT(twice, ElementsAre(2 * t, 12));
+      }
+      aglow_request_free(request);
+    });
+  for (std::thread& thread : threads) thread.join();
+  aglow_request* none = nullptr;
+  EXPECT_EQ(aglow_request_new(model, "other", &none), AGLOW_USAGE);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(aglow_request_new(nullptr, nullptr, &none), AGLOW_USAGE);
+  aglow_request_free(nullptr);
+  aglow_free(model);
+  aglow_options_free(options);
 }
 
 TEST(CApi, RunsInTheCallersMemory) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <thread>
 
 #include "counter_module.h"
 
@@ -17,6 +18,25 @@ std::string writeGraph(const std::string& text) {
   std::string path = ::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".graph";
   std::ofstream(path) << text;
   return path;
+}
+
+TEST(CppApi, RequestsOfSeveralThreadsShareOneState) {
+  aglow::Model model(writeGraph(kCounter), aglow::Options().contexts(2).queue(4));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&model] {
+      const std::vector<float> step = {1, 2};
+      std::vector<float> total(2);
+      aglow::Request add = model.function("add").request();
+      add.bindInput(0, step.data(), step.size());
+      add.bindOutput(0, total.data(), total.size());
+      for (int i = 0; i < 50; ++i) {
+        add.run();
+        EXPECT_EQ(total[1], 2 * total[0]);  // nobody else was in between
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(model.state<float>("count"), ElementsAre(201, 402));
 }
 
 TEST(CppApi, FunctionsShareOneState) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "onnx_writer.h"
@@ -103,6 +104,48 @@ TEST(Session, CompilesPreparedSizesWhenOpened) {
   EXPECT_EQ(session.compiled, 2);
   EXPECT_THAT(session.run({{"x", floats({1, 2}, {1, 2})}}), ElementsAre(2, 4));
   EXPECT_EQ(session.compiled, 2);
+}
+
+// Whole, and cut where a shape depends on values; more callers than contexts.
+TEST(Session, RunsSideBySide) {
+  for (const int contexts : {1, 3, 16}) {
+    SessionOptions options;
+    options.backend.contexts = contexts;
+    options.backend.queue = 16;
+    Opened whole(doubled(), options), cut(chosen(), options);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 16; ++t)
+      threads.emplace_back([&, t] {
+        const double number = t + 1;
+        for (int i = 0; i < 8; ++i) {
+          EXPECT_THAT(whole.run({{"x", floats({1, 2}, {number, -number})}}), ElementsAre(2 * number, -2 * number));
+          EXPECT_THAT(cut.run({{"x", floats({3}, {number, 0, -number})}}), ElementsAre(2 * number, -2 * number));
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(Session, RefusesMoreCallersThanMayWait) {
+  SessionOptions options;
+  options.backend.contexts = 1;
+  options.backend.queue = 0;
+  std::promise<void> reached, goOn;
+  options.compiled = [&](const Compilation&) {
+    reached.set_value();
+    goOn.get_future().wait();
+  };
+  auto session = Session::open(parsed(doubled()), std::move(options));
+  ASSERT_TRUE(session.ok());
+  const Inputs inputs = {{"x", floats({1, 2}, {1, 2})}};
+  std::thread running([&] { EXPECT_TRUE((*session)->run(inputs).ok()); });
+  reached.get_future().wait();
+  const auto busy = (*session)->run(inputs);
+  ASSERT_FALSE(busy.ok());
+  EXPECT_EQ(busy.diagnostics().errors().front().code, Code::LimitReached);
+  goOn.set_value();
+  running.join();
+  EXPECT_TRUE((*session)->run(inputs).ok());
 }
 
 TEST(Session, PadsToPreparedSizes) {
