@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 #include "cli/cli.h"
+#include "cli/measure.h"
 #include "cli/profile.h"
 #include "cli/random_inputs.h"
 #include "cli/run_request.h"
@@ -20,6 +19,7 @@ namespace {
 struct BenchOptions {
   RunRequest request;
   int runs = 0;  // 0: as many as fit into the time
+  int streams = 1;
   double seconds = 2;
   bool json = false, profile = false;
   std::string trace;
@@ -28,18 +28,7 @@ struct BenchOptions {
 constexpr int kFewestRuns = 3;
 constexpr int kProfiledRuns = 10;
 
-// Something to be run again and again.
-class Runner {
-public:
-  virtual ~Runner() = default;
-  virtual Status run(RunObserver* observer) = 0;
-
-  Result<double> seconds(RunObserver* observer = nullptr) {
-    const auto start = std::chrono::steady_clock::now();
-    AGLOW_OK(run(observer));
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-};
+using Runners = std::vector<std::unique_ptr<Runner>>;
 
 // Values for all inputs of a function: those given, and random ones.
 ModelValues filled(const Interface& function, ModelValues values) {
@@ -54,13 +43,17 @@ ModelValues filled(const Interface& function, ModelValues values) {
   return values;
 }
 
-// The network with its inputs and outputs in place: a run allocates nothing here.
+// The network with inputs and outputs in place: a run allocates nothing here.
 class NetworkRunner : public Runner {
 public:
-  static Result<std::unique_ptr<NetworkRunner>> create(const OpenedNetwork& opened, size_t function) {
+  // One for each stream, all with the same inputs and with outputs of their own.
+  static Result<Runners> create(const OpenedNetwork& opened, size_t function, int streams) {
     const ModelValues values = filled(opened.network->functions()[function], opened.inputs);
-    AGLOW_TRY(std::vector<Tensor> inputs, opened.network->bind(function, valuesIn(values)));
-    return std::unique_ptr<NetworkRunner>(new NetworkRunner(*opened.network, function, std::move(inputs)));
+    AGLOW_TRY(const std::vector<Tensor> inputs, opened.network->bind(function, valuesIn(values)));
+    Runners runners;
+    for (int i = 0; i < streams; ++i)
+      runners.push_back(std::unique_ptr<Runner>(new NetworkRunner(*opened.network, function, inputs)));
+    return runners;
   }
 
   Status run(RunObserver* observer) override { return network_.run(function_, in_, out_, observer); }
@@ -82,60 +75,30 @@ private:
 // A model that is compiled in parts, because shapes depend on values.
 class SessionRunner : public Runner {
 public:
-  explicit SessionRunner(OpenedSession model) : model_(std::move(model)) {}
-
-  // Random values for the inputs that were not given; an error when a size is open.
-  Status fillInputs(const onnx::ImportOptions& sizes) {
-    auto inputs = randomInputs(model_.session->graph(), model_.inputs, sizes, 1);
-    if (!inputs.ok()) return inputs.diagnostics().errors().front();
-    model_.inputs = *std::move(inputs);
-    return {};
-  }
+  explicit SessionRunner(const OpenedSession& model) : model_(model) {}
 
   Status run(RunObserver*) override {
     const auto outputs = model_.session->run(model_.inputs);
     return outputs.ok() ? Status() : Status(outputs.diagnostics().errors().front());
   }
-  const OpenedSession& model() const { return model_; }
 
 private:
-  OpenedSession model_;
+  const OpenedSession& model_;
 };
 
-// So many runs, or as many as fit into the time.
-Result<std::vector<double>> measure(Runner& runner, int runs, int fewest, double seconds) {
-  std::vector<double> times;
-  double sum = 0;
-  const auto enough = [&] {
-    return runs > 0 ? std::ssize(times) >= runs : std::ssize(times) >= fewest && sum >= seconds;
-  };
-  while (!enough()) {
-    AGLOW_TRY(const double time, runner.seconds());
-    times.push_back(time);
-    sum += time;
-  }
-  return times;
-}
-
-struct Statistics {
-  double median = 0, best = 0, p90 = 0, mean = 0;
-};
-
-Statistics statisticsOf(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  const size_t n = times.size();
-  return {.median = (times[(n - 1) / 2] + times[n / 2]) / 2,
-          .best = times.front(),
-          .p90 = times[(n * 9 + 9) / 10 - 1],  // nine tenths are not slower
-          .mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n)};
-}
-
-nlohmann::ordered_json report(const std::vector<double>& times, double loadSeconds, double compileSeconds) {
-  const Statistics s = statisticsOf(times);
-  return {{"median_ms", s.median * 1e3}, {"best_ms", s.best * 1e3},
-          {"p90_ms", s.p90 * 1e3},       {"mean_ms", s.mean * 1e3},
-          {"runs", times.size()},        {"load_s", loadSeconds},
-          {"compile_s", compileSeconds}, {"peak_rss_mb", static_cast<double>(peakResidentBytes()) * 1e-6}};
+nlohmann::ordered_json report(const Measured& measured, const BenchOptions& bench, double loadSeconds,
+                              double compileSeconds) {
+  const Statistics s = statisticsOf(measured.times);
+  const auto runs = static_cast<double>(measured.times.size());
+  nlohmann::ordered_json result = {{"median_ms", s.median * 1e3},  {"best_ms", s.best * 1e3}, {"mean_ms", s.mean * 1e3},
+                                   {"p50_ms", s.p50 * 1e3},        {"p90_ms", s.p90 * 1e3},   {"p99_ms", s.p99 * 1e3},
+                                   {"runs", measured.times.size()}};
+  result["runs_per_s"] = runs / measured.seconds;
+  if (bench.streams > 1) result["streams"] = bench.streams;
+  result["load_s"] = loadSeconds;
+  result["compile_s"] = compileSeconds;
+  result["peak_rss_mb"] = static_cast<double>(peakResidentBytes()) * 1e-6;
+  return result;
 }
 
 void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts, const std::string& backend) {
@@ -143,6 +106,7 @@ void addFacts(nlohmann::ordered_json& report, const ExecutableFacts& facts, cons
   report["weights_bytes"] = facts.weightsBytes;
   if (facts.stateBytes > 0) report["state_bytes"] = facts.stateBytes;
   report["threads"] = facts.threads;
+  report["contexts"] = facts.contexts;
   report["backend"] = backend;
   report["target"] = facts.target;
   report["cached"] = facts.cached;
@@ -158,9 +122,9 @@ std::string text(const nlohmann::ordered_json& report) {
   return out;
 }
 
-Result<std::vector<double>> measureWarm(Runner& runner, const BenchOptions& bench) {
-  AGLOW_OK(measure(runner, (bench.runs + 9) / 10, 1, bench.seconds / 10));
-  return measure(runner, bench.runs, kFewestRuns, bench.seconds);
+Result<Measured> measureWarm(const Runners& runners, const BenchOptions& bench) {
+  AGLOW_OK(measure(runners, (bench.runs + 9) / 10, 1, bench.seconds / 10));
+  return measure(runners, bench.runs, kFewestRuns, bench.seconds);
 }
 
 Status print(const BenchOptions& bench, const nlohmann::ordered_json& result, const std::string& table) {
@@ -181,14 +145,18 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
                                           "--trace are for models that are compiled whole"}));
   auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
-  SessionRunner runner(*std::move(opened));
   const auto options = bench.request.model.parse();
   if (!options.ok()) return failed(options);
-  if (const Status filled = runner.fillInputs(options->import); !filled.ok()) return failed(filled);
-  const auto times = measureWarm(runner, bench);
-  if (!times.ok()) return failed(times);
-  nlohmann::ordered_json result = report(*times, runner.model().loadSeconds, runner.model().compileSeconds);
-  result["parts"] = runner.model().session->parts();
+  // Random values for the inputs that were not given; an error when a size is open.
+  auto inputs = randomInputs(opened->session->graph(), opened->inputs, options->import, 1);
+  if (!inputs.ok()) return Diagnostics(inputs.diagnostics().errors().front()).at(bench.request.model.model);
+  opened->inputs = *std::move(inputs);
+  Runners runners;
+  for (int i = 0; i < bench.streams; ++i) runners.push_back(std::make_unique<SessionRunner>(*opened));
+  const auto measured = measureWarm(runners, bench);
+  if (!measured.ok()) return failed(measured);
+  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds);
+  result["parts"] = opened->session->parts();
   result["backend"] = bench.request.model.backend;
   if (const Status printed = print(bench, result, ""); !printed.ok()) return Diagnostics(printed.error());
   return Unit{};
@@ -200,6 +168,8 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
   if (bench.request.model.functions.size() > 1)
     return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
+  if (bench.streams > 1 && (bench.profile || !bench.trace.empty()))
+    return Error{.code = Code::Usage, .message = "--profile and --trace show one run at a time, without --streams"};
   std::optional<Profile> profile;
   size_t function = 0;
   auto opened = openNetwork(bench.request, [&](const Compilation& compilation) -> Status {
@@ -208,19 +178,19 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     return {};
   });
   if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
-  const auto runner = NetworkRunner::create(*opened, function);
-  if (!runner.ok()) return failed(runner);
-  const auto times = measureWarm(**runner, bench);
-  if (!times.ok()) return failed(times);
-  nlohmann::ordered_json result = report(*times, opened->loadSeconds, opened->compileSeconds);
+  const auto runners = NetworkRunner::create(*opened, function, bench.streams);
+  if (!runners.ok()) return failed(runners);
+  const auto measured = measureWarm(*runners, bench);
+  if (!measured.ok()) return failed(measured);
+  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds);
   addFacts(result, opened->network->facts(), bench.request.model.backend);
 
   std::string table;
   if (profile) {
     const int threads = opened->network->facts().threads;
-    for (int i = 0; i < std::min<int>(kProfiledRuns, static_cast<int>(times->size())); ++i) {
+    for (int i = 0; i < std::min<int>(kProfiledRuns, static_cast<int>(measured->times.size())); ++i) {
       profile->startRun(threads);
-      const auto time = (*runner)->seconds(&*profile);
+      const auto time = runners->front()->seconds(&*profile);
       if (!time.ok()) return failed(time);
       profile->finishRun();
     }
@@ -250,6 +220,14 @@ void addBench(CLI::App& app, Action& chosen) {
       ->capture_default_str()
       ->check(realFromZero(1e9))
       ->excludes(runs);
+  command
+      ->add_option("--streams", options->streams,
+                   "Keep N runs under way at a time, from as many threads, and measure how many there are a second")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxContexts));
+  command->add_option("--contexts", options->request.contexts, "Runs side by side at most (default: one per processor)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxContexts));
   command->add_flag("--json", options->json, "Output for programs");
   command->add_flag("--profile", options->profile, "Show what each instruction takes, against the machine's peak");
   command->add_option("--trace", options->trace, "Write one run for Perfetto or chrome://tracing")->type_name("FILE");
@@ -257,6 +235,7 @@ void addBench(CLI::App& app, Action& chosen) {
       "Inputs that are not given are random, always the same ones. Runs that warm up come first and do not count.\n\n"
       "Examples:\n  aglow bench model.onnx --threads 1\n"
       "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
+      "  aglow bench model.onnx --streams 8\n"
       "  aglow bench model.onnx --profile --trace run.json");
   command->callback([options, &chosen] {
     chosen = [options] {

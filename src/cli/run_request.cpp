@@ -65,8 +65,10 @@ void RunRequest::add(CLI::App& command) {
 
 Result<BackendOptions> backendOptions(const RunRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
-  BackendOptions options{
-      .memoryLimit = limit, .threads = request.threads, .cache = codegen::cacheFolder(request.cache)};
+  BackendOptions options{.memoryLimit = limit,
+                         .threads = request.threads,
+                         .contexts = request.contexts,
+                         .cache = codegen::cacheFolder(request.cache)};
   for (const std::string& note : startThreads(options)) std::cerr << "note: " << note << "\n";
   return options;
 }

@@ -12,14 +12,15 @@ namespace aglow::cli {
 struct RunRequest {
   ModelOptions model;
   std::vector<std::string> inputs;
-  int threads = 0;  // 0: one per processor
+  int threads = 0;   // 0: one per processor
+  int contexts = 0;  // the same
   std::string cache;
   bool pad = false;
 
   void add(CLI::App& command);
 };
 
-// What the words mean for running: threads, memory, cache.
+// What the words mean for running: threads, runs side by side, memory, cache.
 Result<BackendOptions> backendOptions(const RunRequest& request);
 
 // Values of a model's inputs, by name.
