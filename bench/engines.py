@@ -34,8 +34,11 @@ def last_lines(text, count=3):
 class Aglow:
     """The program; every round compiles again, as it has no process that stays."""
 
-    def __init__(self, model, threads, program, options):
-        self.words = [str(export_models.model_file(model)), "--threads", str(threads), *options]
+    def __init__(self, model, threads, program, options, streams=1):
+        # As many callers as that keep the processors busy with one thread each.
+        self.words = [str(export_models.model_file(model)), "--threads", str(threads if streams < threads else 1),
+                      *options]
+        self.streams = ["--streams", str(streams)] if streams > 1 else []
         for name, path in export_models.input_files(model).items():
             self.words += ["--input", f"{name}={path}"]
         self.command = [*pinned(threads), str(program)]
@@ -58,10 +61,11 @@ class Aglow:
             numpy.save(file, numpy.load(pathlib.Path(folder) / "0.npy"))
 
     def measure(self, seconds):
-        found = json.loads(self.call("bench", "--json", "--seconds", str(seconds)))
+        found = json.loads(self.call("bench", "--json", "--seconds", str(seconds), *self.streams))
         self.load_s = found["load_s"] + found["compile_s"]
         self.peak_rss_mb = max(found["peak_rss_mb"], self.peak_rss_mb or 0)
-        return {"median": found["median_ms"], "best": found["best_ms"], "runs": found["runs"]}
+        return {"median": found["median_ms"], "best": found["best_ms"], "runs": found["runs"],
+                "per_s": found["runs_per_s"]}
 
     def close(self):
         pass
@@ -70,8 +74,9 @@ class Aglow:
 class Peer:
     """A rival in peer_worker.py."""
 
-    def __init__(self, engine, model, threads):
-        command = [*pinned(threads), sys.executable, str(HERE / "peer_worker.py"), engine, model, str(threads)]
+    def __init__(self, engine, model, threads, streams=1):
+        command = [*pinned(threads), sys.executable, str(HERE / "peer_worker.py"), engine, model, str(threads),
+                   str(streams)]
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                         text=True, env=environment(threads))
@@ -99,7 +104,7 @@ class Peer:
         found = self.ask(do="measure", seconds=seconds)
         self.peak_rss_mb = found["peak_rss_mb"]
         times = found["times_ms"]
-        return {"median": statistics.median(times), "best": min(times), "runs": len(times)}
+        return {"median": statistics.median(times), "best": min(times), "runs": len(times), "per_s": found["per_s"]}
 
     def close(self):
         self.process.stdin.close()

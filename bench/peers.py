@@ -3,7 +3,8 @@
 
 Every engine runs in a process of its own with one model and one number of threads, pinned to as many processors.
 Outputs are compared with a float64 reference first: what is wrong is not timed. Then all engines of a model take turns,
-round after round, so that what else happens on the machine meets all of them.
+round after round, so that what else happens on the machine meets all of them. With --streams as many requests are in
+flight at a time, and runs a second are compared instead of latencies.
 """
 import argparse
 import datetime
@@ -33,9 +34,9 @@ def error_of(output, expected):
 
 def start(engine, model, threads, options):
     if engine != "aglow":
-        return engines.Peer(engine, model, threads)
+        return engines.Peer(engine, model, threads, options.streams)
     words = ["--backend", options.backend] if options.backend else []
-    return engines.Aglow(model, threads, options.program, words)
+    return engines.Aglow(model, threads, options.program, words, options.streams)
 
 
 def prepare(engine, model, threads, options):
@@ -78,26 +79,28 @@ def compare(model, threads, options):
         medians = [r["median"] for r in row["rounds"]]
         row |= {"median_ms": statistics.median(medians), "best_ms": min(r["best"] for r in row["rounds"]),
                 "spread": (max(medians) - min(medians)) / min(medians), "load_s": runner.load_s,
-                "peak_rss_mb": runner.peak_rss_mb}
+                "per_s": statistics.median(r["per_s"] for r in row["rounds"]), "peak_rss_mb": runner.peak_rss_mb}
         runner.close()
     own = next((row for row in rows if row["engine"] == "aglow" and "median_ms" in row), None)
     for row in rows:
         if own and "median_ms" in row:
-            row["to_aglow"] = row["median_ms"] / own["median_ms"]
+            row["to_aglow"] = (row["median_ms"] / own["median_ms"] if options.streams == 1 else
+                               own["per_s"] / row["per_s"])
     return rows
 
 
 def table(rows):
     lines = [f"{'model':<14} {'threads':>7}  {'engine':<12} {'median ms':>10} {'best ms':>10} {'spread':>7} "
-             f"{'x aglow':>8} {'error':>8} {'MB':>7} {'load s':>7}"]
+             f"{'runs/s':>9} {'x aglow':>8} {'error':>8} {'MB':>7} {'load s':>7}"]
     for row in rows:
         head = f"{row['model']:<14} {row['threads']:>7}  {row['engine']:<12}"
         if "median_ms" not in row:
             lines.append(f"{head} {row['fault']}")
             continue
         ratio = f"{row['to_aglow']:.3f}" if "to_aglow" in row else "-"
-        lines.append(f"{head} {row['median_ms']:>10.3f} {row['best_ms']:>10.3f} {row['spread']:>6.1%} {ratio:>8} "
-                     f"{row['error']:>8.1e} {row['peak_rss_mb']:>7.0f} {row['load_s']:>7.2f}")
+        lines.append(f"{head} {row['median_ms']:>10.3f} {row['best_ms']:>10.3f} {row['spread']:>6.1%} "
+                     f"{row['per_s']:>9.2f} {ratio:>8} {row['error']:>8.1e} {row['peak_rss_mb']:>7.0f} "
+                     f"{row['load_s']:>7.2f}")
     return "\n".join(lines)
 
 
@@ -132,6 +135,8 @@ def parse():
     parser.add_argument("--engines", type=words, default=["aglow", *engines.PEERS], metavar="NAME,…",
                         help=f"some of: aglow, {', '.join(engines.PEERS)}")
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2], metavar="N,…")
+    parser.add_argument("--streams", type=int, default=1, metavar="N",
+                        help="requests in flight at a time (default: %(default)s); torch takes part with one only")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each engine (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=3, help="time of a turn (default: %(default)s)")
     parser.add_argument("--pause", type=float, default=0.3, help="seconds between turns (default: %(default)s)")
@@ -157,13 +162,15 @@ def main():
         for threads in options.threads:
             rows += compare(model, threads, options)
     print(table(rows))
-    print("x aglow: the median against Aglow's; above 1 Aglow is faster. error: of the reference's range.")
+    print(f"x aglow: {'the median' if options.streams == 1 else 'the time of a run, as runs/s have it,'} against "
+          "Aglow's; above 1 Aglow is faster. error: of the reference's range.")
     print(speedups(rows))
     options.results.mkdir(parents=True, exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc)
     file = options.results / f"peers-{now:%Y%m%d-%H%M%S}.json"
     file.write_text(json.dumps({"time": now.isoformat(timespec="seconds"), "processor": processor(),
-                                "seconds": options.seconds, "results": rows}, indent=1) + "\n", encoding="utf-8")
+                                "seconds": options.seconds, "streams": options.streams, "results": rows},
+                               indent=1) + "\n", encoding="utf-8")
     print(file)
     return 0 if all("median_ms" in row for row in rows if row["engine"] == "aglow") else 1
 

@@ -64,8 +64,8 @@ def test_many_threads_share_a_model(backend):
 @pytest.mark.parametrize("backend", aglow.backends())
 @pytest.mark.parametrize("contexts", [1, 3, 16])
 def test_runs_side_by_side_give_the_same_bits(backend, contexts):
-    """Large enough for several threads, and cut in parts: what Compress leaves is known only at run time."""
-    nodes = [models.node("MatMul", "x x", "p"), models.node("Softmax", "p", "s"), models.node("ReduceMax", "s", "m", keepdims=0),
+    """Large enough for several threads, and cut in parts: how many elements are found is known only at run time."""
+    nodes = [models.node("MatMul", "x x", "p"), models.node("Softmax", "p", "s"), models.node("ReduceMean", "s", "m"),
              models.node("Greater", "s m", "g"), models.node("NonZero", "g", "n"), models.node("MatMul", "s s", "y")]
     proto = models.model(nodes, [models.value("x", [64, 64])], [models.value("y"), models.value("n")])
     model = aglow.compile(proto, backend=backend, threads=2, contexts=contexts, cache=False)

@@ -25,7 +25,7 @@ class Fake:
 
     def measure(self, seconds):
         self.ms += 1
-        return {"median": self.ms, "best": self.ms - 0.5, "runs": 3}
+        return {"median": self.ms, "best": self.ms - 0.5, "runs": 3, "per_s": 1000 / self.ms}
 
     def close(self):
         self.closed = True
@@ -43,7 +43,7 @@ def options(monkeypatch, tmp_path):
         return fakes[engine]
 
     monkeypatch.setattr(peers, "start", start)
-    return argparse.Namespace(engines=list(fakes), rounds=3, seconds=1, pause=0, fakes=fakes)
+    return argparse.Namespace(engines=list(fakes), rounds=3, seconds=1, pause=0, streams=1, fakes=fakes)
 
 
 def test_engines_take_turns_and_are_compared(options):
@@ -53,6 +53,13 @@ def test_engines_take_turns_and_are_compared(options):
     assert rows["fast"]["to_aglow"] == pytest.approx(6 / 11)
     assert rows["fast"]["error"] == pytest.approx(2.5e-5, rel=1e-2)
     assert all(options.fakes[name].closed for name in ("aglow", "fast", "wrong"))
+
+
+def test_with_streams_runs_a_second_are_compared(options):
+    options.streams = 8
+    rows = {row["engine"]: row for row in peers.compare("model", 2, options)}
+    assert rows["aglow"]["per_s"] == pytest.approx(1000 / 11)
+    assert rows["fast"]["to_aglow"] == pytest.approx(6 / 11)
 
 
 def test_what_is_wrong_or_missing_is_not_timed(options):
