@@ -35,14 +35,15 @@ int inChild(const Body& body) {
 // How many threads do a part of the same work, each waiting for the others; a few tries, since a busy machine may keep
 // some of them away.
 int threadsIn(ThreadPool& pool) {
-  int most = 0;
+  std::atomic<int> most = 0;
   for (int attempt = 0; attempt < 20 && most < pool.threads(); ++attempt) {
     std::atomic<int> arrived = 0;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100 + 100 * attempt);
     pool.run({.units = pool.threads()}, [&](int, int64_t, int64_t) {
       ++arrived;
       while (arrived < pool.threads() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-      most = std::max<int>(most, arrived);
+      for (int seen = most; seen < arrived && !most.compare_exchange_weak(seen, arrived);) {
+      }
       return 0;
     });
     if (most < pool.threads()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
