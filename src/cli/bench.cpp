@@ -209,40 +209,38 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
 
 }  // namespace
 
-void addBench(CLI::App& app, Action& chosen) {
+Command benchCommand() {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Compile a model in memory and measure how fast it runs");
-  options->request.add(*command);
-  auto* runs = command->add_option("--runs", options->runs, "Measure N runs")->type_name("N");
-  runs->check(CLI::Range(1, 1000000000));
-  command->add_option("--seconds,--duration", options->seconds, "Measure runs for S seconds, but at least 3 runs")
-      ->type_name("S")
-      ->capture_default_str()
-      ->check(realFromZero(1e9))
-      ->excludes(runs);
-  command
-      ->add_option("--streams", options->streams,
-                   "Keep N runs under way at a time, from as many threads, and measure how many there are a second")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMaxContexts));
-  command->add_option("--contexts", options->request.contexts, "Runs side by side at most (default: one per processor)")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMaxContexts));
-  command->add_flag("--json", options->json, "Output for programs");
-  command->add_flag("--profile", options->profile, "Show what each instruction takes, against the machine's peak");
-  command->add_option("--trace", options->trace, "Write one run for Perfetto or chrome://tracing")->type_name("FILE");
-  command->footer(
-      "Inputs that are not given are random, always the same ones. Runs that warm up come first and do not count.\n\n"
-      "Examples:\n  aglow bench model.onnx --threads 1\n"
-      "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
-      "  aglow bench model.onnx --streams 8\n"
-      "  aglow bench model.onnx --profile --trace run.json");
-  command->callback([options, &chosen] {
-    chosen = [options] {
-      const Diagnosed<Unit> done = execute(*options);
-      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
-    };
-  });
+  Command command{.name = "bench",
+                  .doc = "Compile a model in memory and measure how fast it runs",
+                  .options = options->request.options(),
+                  .footer =
+                      "Inputs that are not given are random, always the same ones. Runs that warm up come first "
+                      "and do not count.\n\n"
+                      "Examples:\n  aglow bench model.onnx --threads 1\n"
+                      "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
+                      "  aglow bench model.onnx --streams 8\n"
+                      "  aglow bench model.onnx --profile --trace run.json",
+                  .action = [options] { return finish(execute(*options)); }};
+  addTo(command.options,
+        {options->request.padding(),
+         {"--runs", &options->runs, "Measure N runs", "N", Between{1, 1000000000}},
+         {.names = "--seconds,--duration",
+          .place = &options->seconds,
+          .doc = "Measure runs for S seconds, but at least 3 runs",
+          .type = "S",
+          .check = UpTo{1e9},
+          .showDefault = true,
+          .excludes = "--runs"},
+         {"--streams", &options->streams,
+          "Keep N runs under way at a time, from as many threads, and measure how many there are a second", "N",
+          Between{1, kMaxContexts}},
+         {"--contexts", &options->request.contexts, "Runs side by side at most (default: one per processor)", "N",
+          Between{1, kMaxContexts}},
+         {"--json", &options->json, "Output for programs"},
+         {"--profile", &options->profile, "Show what each instruction takes, against the machine's peak"},
+         {"--trace", &options->trace, "Write one run for Perfetto or chrome://tracing", "FILE"}});
+  return command;
 }
 
 }  // namespace aglow::cli

@@ -2,29 +2,27 @@
 // to stderr.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
 #include <string>
 
+#include "cli/options.h"
 #include "support/diagnostics.h"
 
 namespace aglow::cli {
 
-// What a command does once its options are parsed.
-using Action = std::function<ExitCode()>;
-
-// Each adds its subcommand and sets the action when it is chosen.
-void addCompile(CLI::App& app, Action& chosen);
-void addRun(CLI::App& app, Action& chosen);
-void addBench(CLI::App& app, Action& chosen);
-void addVerify(CLI::App& app, Action& chosen);
-void addInspect(CLI::App& app, Action& chosen);
-void addOps(CLI::App& app, Action& chosen);
-void addExplain(CLI::App& app, Action& chosen);
+Command runCommand();
+Command compileCommand();
+Command benchCommand();
+Command verifyCommand();
+Command inspectCommand();
+Command opsCommand();
+Command explainCommand();
 
 // Prints every error to stderr, with a line on where to read more, and gives the exit code.
 ExitCode report(const Diagnostics& diagnostics);
 ExitCode report(const Error& error);
+// The same for what a command may have failed in.
+ExitCode finish(const Diagnosed<Unit>& done);
+ExitCode finish(const Status& done);
 
 // stdout, checked: a full disk or closed pipe is a FileWrite error.
 Status printOut(const std::string& text);

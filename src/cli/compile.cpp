@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <iostream>
 
 #include "backends/cpu/bundle/c_names.h"
 #include "cli/cli.h"
@@ -231,50 +232,50 @@ Diagnosed<Unit> execute(EmitOptions emit) {
 
 }  // namespace
 
-void addCompile(CLI::App& app, Action& chosen) {
+Command compileCommand() {
   auto options = std::make_shared<EmitOptions>();
-  CLI::App* command = app.add_subcommand("compile", "Compile a model and write what comes out");
-  options->model.add(*command);
-  command->add_option("-o,--output", options->outputDir, "Folder for the results (default, and -: stdout)")
-      ->type_name("DIR");
-  command
-      ->add_option("--emit", options->emit,
-                   "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
-                   "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings; nest and "
-                   "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
-                   "before)")
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name("WHAT,…");
-  command->add_option("--name", options->name, "Name of files and functions (default: the model file's)");
-  command->add_option("--prefix", options->prefix, "Put before the name")->type_name("TEXT");
-  command->add_option("--weights", options->weights, "Weights of a bundle: bin, a file to map; c, a C array")
-      ->check(CLI::IsMember({"bin", "c"}))
-      ->capture_default_str()
-      ->type_name("FORM");
-  command->add_flag("--external-data", options->externalData,
-                    "Keep the tensors of --emit onnx in a file of their own beside the model");
-  command->add_option("--batch", options->batches, "Sizes of the inputs' first dimension: one entry for each")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber)
-      ->type_name("N,…");
-  command->add_flag("--threads", options->threads, "Also write NAME_parallel(), which takes the host's parallel_for");
-  command->add_flag("-g", options->debug, "Debug information, with the instructions (NAME.ir) as the source");
-  command->footer(
-      "Examples:\n  aglow compile model.onnx -o out --emit bundle\n"
-      "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu cortex-a76\n"
-      "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
-      "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
-      "  aglow compile model.onnx --stop-after lower --emit graph\n"
-      "  aglow compile model.onnx --stop-after lower -o out --emit onnx\n"
-      "  aglow compile out/model.graph --start-from lower --emit ir");
-  command->callback([options, &chosen] {
-    chosen = [options] {
-      const Diagnosed<Unit> done = execute(*options);
-      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
-    };
-  });
+  Command command{.name = "compile",
+                  .doc = "Compile a model and write what comes out",
+                  .options = options->model.options(),
+                  .footer =
+                      "Examples:\n  aglow compile model.onnx -o out --emit bundle\n"
+                      "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu "
+                      "cortex-a76\n"
+                      "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
+                      "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
+                      "  aglow compile model.onnx --stop-after lower --emit graph\n"
+                      "  aglow compile model.onnx --stop-after lower -o out --emit onnx\n"
+                      "  aglow compile out/model.graph --start-from lower --emit ir",
+                  .action = [options] { return finish(execute(*options)); }};
+  addTo(command.options,
+        {{"-o,--output", &options->outputDir, "Folder for the results (default, and -: stdout)", "DIR"},
+         {.names = "--emit",
+          .place = &options->emit,
+          .doc = "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
+                 "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings; nest and "
+                 "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
+                 "before)",
+          .type = "WHAT,…",
+          .commas = true},
+         {"--name", &options->name, "Name of files and functions (default: the model file's)"},
+         {"--prefix", &options->prefix, "Put before the name", "TEXT"},
+         {.names = "--weights",
+          .place = &options->weights,
+          .doc = "Weights of a bundle: bin, a file to map; c, a C array",
+          .type = "FORM",
+          .check = OneOf{"bin,c"},
+          .showDefault = true},
+         {"--external-data", &options->externalData,
+          "Keep the tensors of --emit onnx in a file of their own beside the model"},
+         {.names = "--batch",
+          .place = &options->batches,
+          .doc = "Sizes of the inputs' first dimension: one entry for each",
+          .type = "N,…",
+          .check = Positive{},
+          .commas = true},
+         {"--threads", &options->threads, "Also write NAME_parallel(), which takes the host's parallel_for"},
+         {"-g", &options->debug, "Debug information, with the instructions (NAME.ir) as the source"}});
+  return command;
 }
 
 }  // namespace aglow::cli

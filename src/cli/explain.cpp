@@ -32,11 +32,12 @@ ExitCode explain(const std::string& id) {
 
 }  // namespace
 
-void addExplain(CLI::App& app, Action& chosen) {
+Command explainCommand() {
   auto id = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("explain", "Say what an error code means, or list them all");
-  command->add_option("code", *id, "For instance E301");
-  command->callback([id, &chosen] { chosen = [id] { return explain(*id); }; });
+  return {.name = "explain",
+          .doc = "Say what an error code means, or list them all",
+          .options = {{"code", id.get(), "For instance E301"}},
+          .action = [id] { return explain(*id); }};
 }
 
 }  // namespace aglow::cli

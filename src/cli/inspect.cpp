@@ -240,26 +240,24 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
 
 }  // namespace
 
-void addInspect(CLI::App& app, Action& chosen) {
+Command inspectCommand() {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Show what a model takes, gives and uses");
-  options->model.add(*command);
-  command->add_flag("--support", options->support, "Which of its operators are supported");
-  command->add_flag("--memory", options->memory, "Compile it and show the memory it needs");
-  command->add_flag("--explain", options->explain,
-                    "Compile it and show which kernel runs each instruction, and why others do not");
-  command->add_option("--dot", options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "For programs");
-  command->footer(
-      "Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory\n"
-      "  aglow inspect model.onnx --explain --cpu x86-64-v3");
-  command->callback([options, &chosen] {
-    chosen = [options] {
-      const Diagnosed<Unit> done = execute(*options);
-      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
-    };
-  });
+  Command command{
+      .name = "inspect",
+      .doc = "Show what a model takes, gives and uses",
+      .options = options->model.options(),
+      .footer =
+          "Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory\n"
+          "  aglow inspect model.onnx --explain --cpu x86-64-v3",
+      .action = [options] { return finish(execute(*options)); }};
+  addTo(command.options,
+        {{"--support", &options->support, "Which of its operators are supported"},
+         {"--memory", &options->memory, "Compile it and show the memory it needs"},
+         {"--explain", &options->explain,
+          "Compile it and show which kernel runs each instruction, and why others do not"},
+         {"--dot", &options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz", "FILE"},
+         {"--json", &options->json, "For programs"}});
+  return command;
 }
 
 }  // namespace aglow::cli

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/interrupts.h"
+#include "cli/parser.h"
 
 namespace aglow::cli {
 
@@ -23,6 +24,9 @@ ExitCode report(const Diagnostics& diagnostics) {
 }
 
 ExitCode report(const Error& error) { return report(Diagnostics(error)); }
+
+ExitCode finish(const Diagnosed<Unit>& done) { return done.ok() ? ExitCode::Ok : report(done.diagnostics()); }
+ExitCode finish(const Status& done) { return done.ok() ? ExitCode::Ok : report(done.error()); }
 
 Status printOut(const std::string& text) {
   std::cout << text << std::flush;
@@ -44,43 +48,15 @@ constexpr const char* kExamples = R"(Examples:
 Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5 mismatch, 6 device, 7 internal,
 8 file or disk, 130 interrupted.)";
 
-// The words after the program's name, last first, as CLI11 takes them. A list of features may begin with a minus and
-// would pass for an option of its own.
-std::vector<std::string> wordsOf(int argc, char** argv) {
-  std::vector<std::string> words;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    if (word == "--features" && i + 1 < argc) word += std::string("=") + argv[++i];
-    words.insert(words.begin(), std::move(word));
-  }
-  return words;
-}
-
 ExitCode run(int argc, char** argv) {
-  CLI::App app("aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs", "aglow");
-  app.set_version_flag("--version", "aglow " AGLOW_VERSION);
-  app.footer(kExamples);
-  app.require_subcommand(1);
-  Action action;
-  addRun(app, action);
-  addCompile(app, action);
-  addBench(app, action);
-  addVerify(app, action);
-  addInspect(app, action);
-  addOps(app, action);
-  addExplain(app, action);
-  try {
-    app.parse(wordsOf(argc, argv));
-  } catch (const CLI::ParseError& fault) {
-    if (fault.get_exit_code() == 0) {  // --help, --version
-      app.exit(fault);
-      return ExitCode::Ok;
-    }
-    std::string hint = "aglow --help";
-    for (const CLI::App* sub : app.get_subcommands()) hint = "aglow " + sub->get_name() + " --help";
-    return report(Error{.code = Code::Usage, .message = fault.what(), .where = {}, .hint = hint});
-  }
-  return action();
+  const Program program{.name = "aglow",
+                        .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
+                        .version = "aglow " AGLOW_VERSION,
+                        .footer = kExamples,
+                        .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), inspectCommand(),
+                                     opsCommand(), explainCommand()}};
+  const Result<Action> action = parse(program, argc, argv);
+  return action.ok() ? (*action)() : report(action.error());
 }
 
 }  // namespace

@@ -80,79 +80,61 @@ private:
 
 }  // namespace
 
-CLI::Validator realFromZero(double most) {
-  return CLI::Validator(
-      [most](const std::string& text) {
-        double value = 0;
-        const bool real = CLI::detail::lexical_cast(text, value) && value >= 0 && value <= most;
-        return real ? std::string() : fmt::format("Value {} not in range 0 to {}", text, most);
-      },
-      "");
-}
-
-void ModelOptions::add(CLI::App& command) {
-  command.add_option("model", model, "ONNX file, Caffe2 net, or a text form (.graph, .ir)")->required();
-  command.add_option("--init", init, "The net that gives a Caffe2 net its weights")->type_name("FILE");
-  command.add_option("--shape", shapes, "Shape of an input: NAME=1x3x224x224")
-      ->type_name("NAME=DIMS")
-      ->allow_extra_args(false);
-  command.add_option("--dim", dims, "Size of a symbolic dimension: batch=4")
-      ->type_name("NAME=N")
-      ->allow_extra_args(false);
-  command.add_option("--value", values, "Value of an input that decides shapes: NAME=FILE.npy")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--function", functions,
-                  "Functions of a text form to compile (default: all; where one is needed, the only one, or main)")
-      ->type_name("NAME,…")
-      ->allow_extra_args(false)
-      ->delimiter(',');
+std::vector<Option> ModelOptions::options() {
   backend = defaultBackend();
-  command.add_option("--backend", backend, fmt::format("One of: {}", fmt::join(backendNames(), ", ")))
-      ->envname("AGLOW_BACKEND")
-      ->capture_default_str();
-  command
-      .add_option("--target", target.triple, "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)")
-      ->type_name("TRIPLE");
-  command.add_option("--cpu", target.cpu, "Its processor, e.g. cortex-a76; native: this machine's")->type_name("NAME");
-  command.add_option("--features", target.features, "Instructions to use or to avoid: +avx2,-avx512f")
-      ->type_name("LIST");
-  command.add_option("-O", target.optLevel, "How hard to optimize the code: 0 to 3")
-      ->check(CLI::Range(0, 3))
-      ->capture_default_str()
-      ->type_name("LEVEL");
-  command.add_option("--code-model", target.codeModel, "Reach of addresses in the code: small, medium or large")
-      ->check(CLI::IsMember({"small", "medium", "large"}))
-      ->type_name("NAME");
-  command.add_flag("--opt-size", target.optSize, "Prefer small code to fast code");
-  command.add_option("--disable", disable, "Switch a pass or rule off")
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  command.add_option("--lanes", lanes, "Lay channels and weights out for vectors of N f32 (0: as the backend has)")
-      ->type_name("N");
-  std::vector<std::string_view> names;
-  const PhaseList phases = knownPhases();
-  for (const Phase& phase : phases) names.push_back(phase.name);
-  command.add_option("--start-from", startFrom, fmt::format("Begin at this phase: {}", fmt::join(names, ", ")))
-      ->type_name("PHASE");
-  command.add_option("--stop-after", stopAfter, "End after this phase or pass")->type_name("NAME");
-  command.add_option("--print-after", printAfter, "Print the IR after this phase or pass")
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  command.add_option("--dump", dump, "Write the IR after every step into this folder, numbered")->type_name("DIR");
-  command.add_flag("--fuse", fuse, "Fuse chains of instructions, also for a backend that does not ask for it");
-  command.add_flag("--strict", strict,
-                   "Refuse models that depart from the standard, even where their meaning is plain");
-  command.add_flag("--verbose,-v", verbose, "Say also what was mended in the model without consequences");
-  command.add_flag("--verify-each", verifyEach, "Verify after every pass, the round trip through text included");
-  command.add_flag("--timing", timing, "Print the time of every pass to stderr");
-  command
-      .add_option("--memory-limit", memoryLimit,
-                  "Refuse programs that need more, e.g. 512M (default: the machine's memory)")
-      ->type_name("BYTES");
+  static const std::string kBackends = fmt::format("One of: {}", fmt::join(backendNames(), ", "));
+  static const std::string kPhases = [] {
+    std::vector<std::string_view> names;
+    const PhaseList phases = knownPhases();
+    for (const Phase& phase : phases) names.push_back(phase.name);
+    return fmt::format("Begin at this phase: {}", fmt::join(names, ", "));
+  }();
+  return {
+      {.names = "model",
+       .place = &model,
+       .doc = "ONNX file, Caffe2 net, or a text form (.graph, .ir)",
+       .required = true},
+      {"--init", &init, "The net that gives a Caffe2 net its weights", "FILE"},
+      {"--shape", &shapes, "Shape of an input: NAME=1x3x224x224", "NAME=DIMS"},
+      {"--dim", &dims, "Size of a symbolic dimension: batch=4", "NAME=N"},
+      {"--value", &values, "Value of an input that decides shapes: NAME=FILE.npy", "NAME=FILE"},
+      {.names = "--function",
+       .place = &functions,
+       .doc = "Functions of a text form to compile (default: all; where one is needed, the only one, or main)",
+       .type = "NAME,…",
+       .commas = true},
+      {.names = "--backend", .place = &backend, .doc = kBackends, .showDefault = true, .environment = "AGLOW_BACKEND"},
+      {"--target", &target.triple, "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)",
+       "TRIPLE"},
+      {"--cpu", &target.cpu, "Its processor, e.g. cortex-a76; native: this machine's", "NAME"},
+      {"--features", &target.features, "Instructions to use or to avoid: +avx2,-avx512f", "LIST"},
+      {.names = "-O",
+       .place = &target.optLevel,
+       .doc = "How hard to optimize the code: 0 to 3",
+       .type = "LEVEL",
+       .check = Between{0, 3},
+       .showDefault = true},
+      {"--code-model", &target.codeModel, "Reach of addresses in the code: small, medium or large", "NAME",
+       OneOf{"small,medium,large"}},
+      {"--opt-size", &target.optSize, "Prefer small code to fast code"},
+      {.names = "--disable", .place = &disable, .doc = "Switch a pass or rule off", .type = "NAME", .commas = true},
+      {"--lanes", &lanes, "Lay channels and weights out for vectors of N f32 (0: as the backend has)", "N"},
+      {"--start-from", &startFrom, kPhases, "PHASE"},
+      {"--stop-after", &stopAfter, "End after this phase or pass", "NAME"},
+      {.names = "--print-after",
+       .place = &printAfter,
+       .doc = "Print the IR after this phase or pass",
+       .type = "NAME",
+       .commas = true},
+      {"--dump", &dump, "Write the IR after every step into this folder, numbered", "DIR"},
+      {"--fuse", &fuse, "Fuse chains of instructions, also for a backend that does not ask for it"},
+      {"--strict", &strict, "Refuse models that depart from the standard, even where their meaning is plain"},
+      {"--verbose,-v", &verbose, "Say also what was mended in the model without consequences"},
+      {"--verify-each", &verifyEach, "Verify after every pass, the round trip through text included"},
+      {"--timing", &timing, "Print the time of every pass to stderr"},
+      {"--memory-limit", &memoryLimit, "Refuse programs that need more, e.g. 512M (default: the machine's memory)",
+       "BYTES"},
+  };
 }
 
 Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option) {

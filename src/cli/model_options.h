@@ -1,19 +1,16 @@
 // Options that every command with a model shares: which file, which sizes, which passes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "compile/compile.h"
 #include "import/onnx/importer.h"
 
 namespace aglow::cli {
-
-// What an option takes: a real number from 0 to `most`. CLI11's ranges let NaN through.
-CLI::Validator realFromZero(double most);
 
 // What the words of a command line mean for a model.
 struct ParsedOptions {
@@ -31,7 +28,7 @@ struct ModelOptions {
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
   std::string memoryLimit;
 
-  void add(CLI::App& command);
+  std::vector<Option> options();
   // Usage errors name the option.
   Result<ParsedOptions> parse() const;
   Result<int64_t> memoryLimitBytes() const;

@@ -184,20 +184,18 @@ std::string allText() {
 
 }  // namespace
 
-void addOps(CLI::App& app, Action& chosen) {
+Command opsCommand() {
   struct Flags {
     bool core = false, json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("ops", "List the operators");
-  command->add_flag("--core", flags->core, "The core instructions, and the ONNX operators they carry");
-  command->add_flag("--json", flags->json, "For programs");
-  command->callback([flags, &chosen] {
-    chosen = [flags] {
-      const Status printed = printOut(flags->json ? asJson(flags->core) : flags->core ? coreText() : allText());
-      return printed.ok() ? ExitCode::Ok : report(printed.error());
-    };
-  });
+  return {.name = "ops",
+          .doc = "List the operators",
+          .options = {{"--core", &flags->core, "The core instructions, and the ONNX operators they carry"},
+                      {"--json", &flags->json, "For programs"}},
+          .action = [flags] {
+            return finish(printOut(flags->json ? asJson(flags->core) : flags->core ? coreText() : allText()));
+          }};
 }
 
 }  // namespace aglow::cli

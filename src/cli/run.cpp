@@ -184,25 +184,22 @@ Diagnosed<Unit> execute(const RunOptions& run) {
 
 }  // namespace
 
-void addRun(CLI::App& app, Action& chosen) {
+Command runCommand() {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Compile a model in memory and run it");
-  options->request.add(*command);
-  command
-      ->add_option("--output-dir,-o", options->outputDir,
-                   "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)")
-      ->type_name("DIR");
-  command->footer(
-      "Several functions run one after the other; state stays from one to the next, and is shown or written after "
-      "the outputs.\n\n"
-      "Examples:\n  aglow run digits.onnx --input image=three.npy --output-dir out\n"
-      "  aglow run counter.graph --function add,add,reset,add --input x=two.npy");
-  command->callback([options, &chosen] {
-    chosen = [options] {
-      const Diagnosed<Unit> done = execute(*options);
-      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
-    };
-  });
+  Command command{
+      .name = "run",
+      .doc = "Compile a model in memory and run it",
+      .options = options->request.options(),
+      .footer =
+          "Several functions run one after the other; state stays from one to the next, and is shown or written after "
+          "the outputs.\n\n"
+          "Examples:\n  aglow run digits.onnx --input image=three.npy --output-dir out\n"
+          "  aglow run counter.graph --function add,add,reset,add --input x=two.npy",
+      .action = [options] { return finish(execute(*options)); }};
+  addTo(command.options, {options->request.padding(),
+                          {"--output-dir,-o", &options->outputDir,
+                           "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)", "DIR"}});
+  return command;
 }
 
 }  // namespace aglow::cli

@@ -41,26 +41,28 @@ Result<ModelValues> readPlaceholders(const std::vector<Interface>& interfaces,
 
 }  // namespace
 
-void RunRequest::add(CLI::App& command) {
-  model.add(command);
-  command
-      .add_option(
-          "--input,-i", inputs,
+std::vector<Option> RunRequest::options() {
+  std::vector<Option> options = model.options();
+  addTo(options,
+        {{"--input,-i", &inputs,
           "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; a map is a .json file; an empty "
-          "optional is @none")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
-  command.add_option("--threads", threads, "Threads at most (default: one per processor)")
-      ->envname("AGLOW_THREADS")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMaxThreads));
-  command
-      .add_option(
-          "--cache", cache,
-          "Folder where generated code is kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in "
-          "the user's cache)")
-      ->type_name("DIR");
-  command.add_flag("--pad", pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares");
+          "optional is @none",
+          "NAME=FILE"},
+         {.names = "--threads",
+          .place = &threads,
+          .doc = "Threads at most (default: one per processor)",
+          .type = "N",
+          .check = Between{1, kMaxThreads},
+          .environment = "AGLOW_THREADS"},
+         {"--cache", &cache,
+          "Folder where generated code is kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in the "
+          "user's cache)",
+          "DIR"}});
+  return options;
+}
+
+Option RunRequest::padding() {
+  return {"--pad", &pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares"};
 }
 
 Result<BackendOptions> backendOptions(const RunRequest& request) {

@@ -17,7 +17,8 @@ struct RunRequest {
   std::string cache;
   bool pad = false;
 
-  void add(CLI::App& command);
+  std::vector<Option> options();
+  Option padding();  // for commands that take inputs of several sizes
 };
 
 // What the words mean for running: threads, runs side by side, memory, cache.

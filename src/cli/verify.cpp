@@ -192,38 +192,40 @@ private:
 
 }  // namespace
 
-void addVerify(CLI::App& app, Action& chosen) {
+Command verifyCommand() {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command = app.add_subcommand("verify", "Compare what a model gives with what is expected");
-  options->request.add(*command);
-  command->remove_option(command->get_option("--pad"));
-  command
-      ->add_option("--against", options->against,
-                   "A folder (test_data_set_*/, input_*.pb and output_*.pb, or 0.npy, …), or onnxruntime; without it, "
-                   "the last of several backends, or the interpreter")
-      ->type_name("DIR");
-  constexpr double kLargest = std::numeric_limits<double>::max();
-  command->add_option("--atol", options->tolerances.atol, "Absolute tolerance (default: by the kind of element)")
-      ->check(realFromZero(kLargest));
-  command->add_option("--rtol", options->tolerances.rtol, "Relative tolerance (default: by the kind of element)")
-      ->check(realFromZero(kLargest));
-  command->add_option("--seed", options->seed, "Of the random values of inputs that are not given")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--bisect", options->bisect, "Find the first node whose value differs");
-  command->add_flag("--json", options->json, "For programs");
-  command->footer(
-      "Examples:\n"
-      "  aglow verify model.onnx --against test_data_set_0\n"
-      "  aglow verify model.onnx --against onnxruntime --dim batch=2 --bisect\n"
-      "  aglow verify model.onnx --backend cpu,interpreter\n"
-      "  aglow verify model.onnx --backend cpu:O0,cpu:O3 --input x=x.npy --atol 0 --rtol 0");
-  command->callback([options, &chosen] {
-    chosen = [options] {
-      const Diagnosed<Unit> done = Verification(*options).run();
-      return done.ok() ? ExitCode::Ok : report(done.diagnostics());
-    };
-  });
+  Command command{.name = "verify",
+                  .doc = "Compare what a model gives with what is expected",
+                  .options = options->request.options(),
+                  .footer =
+                      "Examples:\n"
+                      "  aglow verify model.onnx --against test_data_set_0\n"
+                      "  aglow verify model.onnx --against onnxruntime --dim batch=2 --bisect\n"
+                      "  aglow verify model.onnx --backend cpu,interpreter\n"
+                      "  aglow verify model.onnx --backend cpu:O0,cpu:O3 --input x=x.npy --atol 0 --rtol 0",
+                  .action = [options] { return finish(Verification(*options).run()); }};
+  constexpr UpTo kAnyTolerance{std::numeric_limits<double>::max()};
+  addTo(command.options,
+        {{"--against", &options->against,
+          "A folder (test_data_set_*/, input_*.pb and output_*.pb, or 0.npy, …), or onnxruntime; without it, the last "
+          "of several backends, or the interpreter",
+          "DIR"},
+         {.names = "--atol",
+          .place = &options->tolerances.atol,
+          .doc = "Absolute tolerance (default: by the kind of element)",
+          .check = kAnyTolerance},
+         {.names = "--rtol",
+          .place = &options->tolerances.rtol,
+          .doc = "Relative tolerance (default: by the kind of element)",
+          .check = kAnyTolerance},
+         {.names = "--seed",
+          .place = &options->seed,
+          .doc = "Of the random values of inputs that are not given",
+          .type = "N",
+          .showDefault = true},
+         {"--bisect", &options->bisect, "Find the first node whose value differs"},
+         {"--json", &options->json, "For programs"}});
+  return command;
 }
 
 }  // namespace aglow::cli
