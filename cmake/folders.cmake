@@ -8,23 +8,6 @@ execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_la
 string(REPLACE "\n" ";" FOLDER_ROWS "${FOLDER_ROWS}")
 set(PROGRAM_FOLDERS python cli)  # no part of the library
 
-# What every folder is compiled with once opgen has run.
-add_library(aglow_settings INTERFACE)
-target_include_directories(aglow_settings INTERFACE ${CMAKE_SOURCE_DIR}/src ${GENERATED} ${CMAKE_SOURCE_DIR}/include)
-target_compile_definitions(aglow_settings INTERFACE AGLOW_VERSION="${PROJECT_VERSION}"
-                           $<$<BOOL:${AGLOW_LLVM}>:AGLOW_LLVM>)
-target_compile_options(aglow_settings INTERFACE ${AGLOW_WARNINGS})
-target_link_libraries(aglow_settings INTERFACE fmt::fmt Threads::Threads)
-
-# What nearly every file includes is read once, in a form that the compiler keeps. None of it is the project's own, so
-# that editing a header rebuilds what uses it and no more.
-set(COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <numeric>
-                   <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>
-                   <fmt/format.h> <fmt/ranges.h>)
-set(COMMON_FROM "")  # the library that has read them
-# Equal headers give equal files, which ccache needs to know them again.
-add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
-
 set(BEFORE "")  # the libraries of all rows so far
 foreach(row ${FOLDER_ROWS})
   string(REPLACE " " ";" row "${row}")
@@ -41,32 +24,32 @@ foreach(row ${FOLDER_ROWS})
     if(NOT TARGET ${library})  # the records have theirs already
       file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
       list(FILTER sources EXCLUDE REGEX "[.]kernel[.]cpp$")
+      list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/llvm/")
       if(NOT AGLOW_LLVM)
-        list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/(llvm/|[^/]+$)")
+        list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/[^/]+$")
       endif()
       add_library(${library} OBJECT ${sources})
-      target_link_libraries(${library} PRIVATE aglow_settings)
+      use_settings(${library})
       add_dependencies(${library} generated)
-      if(COMMON_FROM)
-        target_precompile_headers(${library} REUSE_FROM ${COMMON_FROM})
-      else()
-        target_precompile_headers(${library} PRIVATE ${COMMON_HEADERS})
-        set(COMMON_FROM ${library})
-      endif()
     endif()
-    list(APPEND own ${library})
+    set(parts ${library})
     if(folder STREQUAL "ops")  # the enumeration of the operators is what opgen prints
       add_library(aglow_op_index OBJECT src/ops/op.cpp)
-      target_link_libraries(aglow_op_index PRIVATE aglow_settings)
+      use_settings(aglow_op_index)
       add_dependencies(aglow_op_index generated)
-      list(APPEND own aglow_op_index)
+      list(APPEND parts aglow_op_index)
+    elseif(folder STREQUAL "backends" AND AGLOW_LLVM)  # LLVM's headers are large, and read once too
+      file(GLOB sources CONFIGURE_DEPENDS src/backends/cpu/llvm/*.cpp)
+      add_library(aglow_llvm OBJECT ${sources})
+      use_settings(aglow_llvm <llvm/IR/IRBuilder.h> <llvm/IR/Module.h> <llvm/Target/TargetMachine.h>)
+      add_dependencies(aglow_llvm generated)
+      list(APPEND parts aglow_llvm)
     endif()
+    list(APPEND own ${parts})
     # Not under the sanitizers, where linking takes long and would find the same.
     if(AGLOW_TESTS AND NOT AGLOW_SANITIZE)
       add_executable(links_${folder} cmake/nothing.cpp)
-      set(peers ${own})
-      list(FILTER peers INCLUDE REGEX "^(${library}|aglow_op_index)$")
-      foreach(part ${BEFORE} ${peers})
+      foreach(part ${BEFORE} ${parts})
         if(part IN_LIST BEFORE AND DEFINED viewers_${part} AND NOT folder IN_LIST viewers_${part})
           continue()
         endif()

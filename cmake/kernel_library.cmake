@@ -36,7 +36,7 @@ set_source_files_properties(${KERNEL_EMBED} PROPERTIES OBJECT_DEPENDS ${KERNEL_L
 target_sources(aglow_backends PRIVATE ${KERNEL_EMBED})
 
 target_compile_definitions(aglow_library PUBLIC $<BUILD_INTERFACE:AGLOW_LLVM>)
-target_include_directories(aglow_backends SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
+target_include_directories(aglow_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
 target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
 foreach(check ${LINK_CHECKS})
   target_link_libraries(${check} PRIVATE ${LLVM_SHARED_LIBRARY})
