@@ -11,16 +11,17 @@ std::string_view cPrelude() {
 #define ORDER(K, T)                                                                    \
   static inline T min_##K(T a, T b) { return a < b || a != a ? a : b; }                \
   static inline T max_##K(T a, T b) { return b < a || a != a ? a : b; }
-// Sums and products wrap; a divisor of zero gives zero; a shift by the width or more gives zero.
-#define INTEGER(K, T, U, MINUS_ONE)                                                    \
+// Sums and products wrap; a divisor of zero gives zero; a shift by the width or more gives zero. Reals are cut towards
+// zero; what does not fit saturates, NaN is 0.
+#define INTEGER(K, T, U, LOW, HIGH)                                                    \
   ORDER(K, T)                                                                          \
   static inline T add_##K(T a, T b) { return (T)((U)a + (U)b); }                       \
   static inline T sub_##K(T a, T b) { return (T)((U)a - (U)b); }                       \
   static inline T mul_##K(T a, T b) { return (T)((U)a * (U)b); }                       \
   static inline T neg_##K(T a) { return (T)(0 - (U)a); }                               \
   static inline T abs_##K(T a) { return a < 0 ? neg_##K(a) : a; }                      \
-  static inline T div_##K(T a, T b) { return b == 0 ? 0 : MINUS_ONE ? neg_##K(a) : a / b; } \
-  static inline T rem_##K(T a, T b) { return b == 0 || (MINUS_ONE) ? 0 : a % b; }      \
+  static inline T div_##K(T a, T b) { return b == 0 ? 0 : LOW < 0 && b == (T)-1 ? neg_##K(a) : a / b; } \
+  static inline T rem_##K(T a, T b) { return b == 0 || (LOW < 0 && b == (T)-1) ? 0 : a % b; } \
   static inline T shl_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a << b); } \
   static inline T shr_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a >> b); } \
   static inline T pow_##K(T a, T b) {                                                  \
@@ -28,56 +29,47 @@ std::string_view cPrelude() {
     U result = 1, base = (U)a;                                                         \
     for (U e = (U)b; e != 0; e >>= 1, base *= base) result *= e & 1 ? base : 1;        \
     return (T)result;                                                                  \
+  }                                                                                    \
+  static inline T K##_of(double x) {                                                   \
+    return x >= 2.0 * (HIGH / 2 + 1) ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;      \
   }
 ORDER(f32, float)
 ORDER(f64, double)
-INTEGER(i32, int32_t, uint32_t, b == -1)
-INTEGER(u32, uint32_t, uint32_t, 0)
-INTEGER(i64, int64_t, uint64_t, b == -1)
-INTEGER(u64, uint64_t, uint64_t, 0)
-
-// Towards zero; what does not fit saturates, NaN is 0.
-#define TRUNCATE(K, T, LOW, HIGH, BEYOND)                                              \
-  static inline T K##_of(double x) {                                                   \
-    return x >= BEYOND ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;                    \
-  }
-TRUNCATE(i32, int32_t, INT32_MIN, INT32_MAX, 0x1p31)
-TRUNCATE(u32, uint32_t, 0, UINT32_MAX, 0x1p32)
-TRUNCATE(i64, int64_t, INT64_MIN, INT64_MAX, 0x1p63)
-TRUNCATE(u64, uint64_t, 0, UINT64_MAX, 0x1p64)
+INTEGER(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX)
+INTEGER(u32, uint32_t, uint32_t, 0, UINT32_MAX)
+INTEGER(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
+INTEGER(u64, uint64_t, uint64_t, 0, UINT64_MAX)
 
 // Narrow floats in the integers that store them. Patterns of positive and negative values.
 struct narrow_float {
   int mantissa, bias;
-  uint32_t sign, largest, infinity, nans, overflow[2], nan[2];  // from `nans` on, magnitudes are NaN
+  uint32_t sign, largest, overflow[2], nan[2];
 };
 static inline double widen(uint32_t bits, struct narrow_float f) {
   const uint32_t magnitude = bits & (f.sign - 1), one = 1u << f.mantissa;
   const int exponent = (int)(magnitude >> f.mantissa);
   double x = ldexp(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one,
                    (exponent == 0 ? 1 : exponent) - f.bias - f.mantissa);
-  if (magnitude == f.infinity) x = INFINITY;
-  if (magnitude >= f.nans || (bits == f.sign && f.nan[0] == f.sign && f.nan[1] == f.sign)) x = NAN;
+  if (magnitude > f.largest || (bits == f.sign && f.nan[1] == f.sign))
+    x = magnitude == f.overflow[0] && f.overflow[0] != f.nan[0] ? INFINITY : NAN;
   return bits & f.sign ? -x : x;
 }
 // To nearest even, rounded once.
 static inline uint32_t narrow(double x, struct narrow_float f, bool saturate) {
   const int negative = signbit(x) != 0;
   if (x != x) return f.nan[negative];
-  int exponent = -9999;
-  if (x != 0) frexp(x, &exponent);
-  exponent = exponent - 1 < 1 - f.bias ? 1 - f.bias : exponent - 1;
-  const double units = isinf(x) ? INFINITY : rint(ldexp(fabs(x), f.mantissa - exponent));
-  const double magnitude = units + ldexp(exponent + f.bias - 1, f.mantissa);
+  const double a = fmin(fabs(x), 0x1p1000);
+  const int exponent = a < ldexp(1, 1 - f.bias) ? 1 - f.bias : ilogb(a);
+  const double magnitude = rint(ldexp(a, f.mantissa - exponent)) + ldexp(exponent + f.bias - 1, f.mantissa);
   if (magnitude > f.largest) return saturate ? f.largest | (negative ? f.sign : 0) : f.overflow[negative];
-  return magnitude == 0 && f.nan[0] == f.sign && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
+  return magnitude == 0 && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
 }
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
 static inline double widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp(1, bits - 127); }
 static inline uint8_t narrow_scale(double x, bool saturate, int rounding) {
   if (!(x >= 0)) return 255;
-  int exponent = -1100;
-  const double fraction = x == 0 ? 0.5 : isinf(x) ? (exponent = 1100, 0.5) : frexp(x, &exponent);
+  int exponent;
+  const double fraction = frexp(fmin(fmax(x, 0x1p-1000), 0x1p1000), &exponent);
   const int code = exponent + 126 + ((rounding == 1 && fraction > 0.5) || (rounding == 0 && fraction >= 0.75));
   return code >= 0 && code < 255 ? (uint8_t)code : !saturate ? 255 : code < 0 ? 0 : 254;
 }

@@ -2,14 +2,14 @@
 #include "codegen/clike/c_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "codegen/nest/build.h"
+#include "codegen/nest/kinds.h"
 #include "codegen/nest/scalars.h"
 #include "support/quote.h"
-#include "tensor/float_format.h"
 
 namespace aglow::codegen {
 
@@ -30,35 +30,24 @@ std::string storedName(ElemKind kind) { return kind == Bool ? "uint8_t" : typeNa
 std::string realText(double value, ElemKind kind) {
   if (value != value) return "NAN";
   if (value - value != 0) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  std::string text = kind == Float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  if (kind == Float32) text += "f";
+  const std::string text =
+      kind == Float32 ? fmt::format("{:#}f", static_cast<float>(value)) : fmt::format("{:#}", value);
   return value < 0 ? fmt::format("({})", text) : text;
 }
 
 std::string numberText(ElemKind kind, uint64_t bits) {
   if (isReal(kind)) return realText(std::bit_cast<double>(bits), kind);
-  if (isSigned(kind) && elemBytes(kind) == 8 && bits == uint64_t{1} << 63) return "INT64_MIN";
   const int unused = 64 - 8 * elemBytes(kind);
-  if (isSigned(kind))
-    return fmt::format("(({})INT64_C({}))", typeName(kind), static_cast<int64_t>(bits << unused) >> unused);
-  return fmt::format("(({})UINT64_C({}))", typeName(kind), bits << unused >> unused);
+  if (!isSigned(kind)) return fmt::format("(({})UINT64_C({}))", typeName(kind), bits << unused >> unused);
+  const int64_t number = static_cast<int64_t>(bits << unused) >> unused;
+  return number == INT64_MIN ? "INT64_MIN" : fmt::format("(({})INT64_C({}))", typeName(kind), number);
 }
 
 // The struct narrow_float of a kind.
 std::string formatText(ElemKind kind) {
-  const FloatFormat f = kind == Float16          ? kFloat16Format
-                        : kind == BFloat16       ? kBFloat16Format
-                        : kind == Float8E4M3FN   ? kE4M3FNFormat
-                        : kind == Float8E4M3FNUZ ? kE4M3FNUZFormat
-                        : kind == Float8E5M2     ? kE5M2Format
-                        : kind == Float8E5M2FNUZ ? kE5M2FNUZFormat
-                                                 : kE2M1Format;
-  const bool ieee = f.end == FloatEnd::Ieee;
-  const uint64_t nans = ieee ? f.infinity() + 1 : f.end == FloatEnd::OneNan ? f.signBit() - 1 : f.signBit();
-  return fmt::format("(struct narrow_float){{{}, {}, {}, {}, {}, {}, {{{}, {}}}, {{{}, {}}}}}", f.mantissaBits, f.bias,
-                     f.signBit(), f.largest(), ieee ? f.infinity() : f.signBit(), nans, f.overflow(false),
-                     f.overflow(true), f.nan(false), f.nan(true));
+  const FloatFormat f = nest::narrowFormat(kind);
+  return fmt::format("(struct narrow_float){{{}, {}, {}, {}, {{{}, {}}}, {{{}, {}}}}}", f.mantissaBits, f.bias,
+                     f.signBit(), f.largest(), f.overflow(false), f.overflow(true), f.nan(false), f.nan(true));
 }
 
 class Printer {
@@ -69,8 +58,7 @@ public:
   std::string run(const std::string& name) {
     open(fmt::format("int32_t {}(void* const* p, int64_t begin, int64_t end)", name));
     for (size_t i = 0; i < nest_.operands.size(); ++i) {
-      const auto used = [&](const nest::Access& a) { return a.operand == static_cast<int>(i); };
-      if (std::none_of(nest_.accesses.begin(), nest_.accesses.end(), used)) continue;
+      if (std::ranges::count(nest_.accesses, static_cast<int>(i), &nest::Access::operand) == 0) continue;
       const nest::Operand& operand = nest_.operands[i];
       line(fmt::format("{}{}* p{} = p[{}];", writes(operand.access) ? "" : "const ", storedName(operand.kind), i, i));
     }
@@ -100,20 +88,12 @@ private:
     line(fmt::format("{} {{", text));
     ++depth_;
   }
-  void close() {
-    --depth_;
-    line("}");
-  }
+  void close() { out_ += fmt::format("{:{}}}}\n", "", 2 * --depth_); }
 
   void unitIndices() {
     int64_t below = nest_.chunks();
-    for (size_t axis = outer_; axis-- > 0;) {
-      const int64_t extent = nest_.axes[axis].extent;
-      const std::string row = below == 1 ? "unit" : fmt::format("unit / {}", below);
-      line(axis == 0 ? fmt::format("const int64_t i0 = {};", row)
-                     : fmt::format("const int64_t i{} = {} % {};", axis, row, extent));
-      below *= extent;
-    }
+    for (size_t axis = outer_; axis-- > 0; below *= nest_.axes[axis].extent)
+      line(fmt::format("const int64_t i{} = unit / {} % {};", axis, below, nest_.axes[axis].extent));
     if (nest_.chunk == 0) return;
     const int64_t extent = nest_.axes.back().extent;
     line(fmt::format("const int64_t first = unit % {} * {};", nest_.chunks(), nest_.chunk));
@@ -155,51 +135,41 @@ private:
     return e.op == Expr::Op::Number ? numberText(e.kind, e.number) : fmt::format("v{}", id);
   }
 
-  // offset + sum of stride * index, for the axes from `first` on.
-  static std::string index(std::span<const int64_t> strides, size_t first, int64_t offset = 0) {
+  // offset + sum of stride * index
+  static std::string index(std::span<const int64_t> strides, int64_t offset = 0) {
     std::string text = offset == 0 ? "" : fmt::format("{}", offset);
     for (size_t i = 0; i < strides.size(); ++i) {
       if (strides[i] == 0) continue;
       if (!text.empty()) text += " + ";
-      text += strides[i] == 1 ? fmt::format("i{}", first + i) : fmt::format("{} * i{}", strides[i], first + i);
+      text += strides[i] == 1 ? fmt::format("i{}", i) : fmt::format("{} * i{}", strides[i], i);
     }
     return text.empty() ? "0" : text;
   }
 
   std::string element(int access) const {
     const nest::Access& a = nest_.accesses[static_cast<size_t>(access)];
-    const std::string place = index(a.strides, 0, a.offset);
+    const std::string place = index(a.strides, a.offset);
     return a.table >= 0 ? fmt::format("t{}[{}]", a.table, place) : fmt::format("p{}[{}]", a.operand, place);
   }
 
   // The number of the point among those of the axes from `first` on.
   std::string position(size_t first) const {
-    std::vector<int64_t> strides(nest_.axes.size() - first, 1);
-    for (size_t i = strides.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * nest_.axes[first + i].extent;
-    return index(strides, first);
+    std::vector<int64_t> strides(nest_.axes.size());
+    int64_t below = 1;
+    for (size_t i = strides.size(); i-- > first; below *= nest_.axes[i].extent) strides[i] = below;
+    return index(strides);
   }
   std::string kept(int row) const { return fmt::format("k{}[{}]", row, position(outer_)); }
 
   std::string expression(const Expr& e) const {
-    switch (e.op) {
-      case Expr::Op::Load:
-        return e.kind == Bool ? element(e.a) + " != 0" : element(e.a);
-      case Expr::Op::Number:
-        return numberText(e.kind, e.number);
-      case Expr::Op::Apply: {
-        const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;
-        return apply(e.scalar, kind, value(e.a), value(e.b), value(e.c));
-      }
-      case Expr::Op::Convert:
-        return convert(e, nest_.value(e.a).kind, value(e.a));
-      case Expr::Op::Kept:
-        return kept(e.a);
-      case Expr::Op::Reduced:
-        return fmt::format("r{}", e.a);
-      case Expr::Op::Given:
-        return fmt::format("given[{}]", position(0));
-    }
-    return "?";
+    using enum Expr::Op;
+    if (e.op == Load) return e.kind == Bool ? element(e.a) + " != 0" : element(e.a);
+    if (e.op == Kept) return kept(e.a);
+    if (e.op == Reduced) return fmt::format("r{}", e.a);
+    if (e.op == Given) return fmt::format("given[{}]", position(0));
+    if (e.op == Convert) return convert(e, nest_.value(e.a).kind, value(e.a));
+    const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;
+    return apply(e.scalar, kind, value(e.a), value(e.b), value(e.c));
   }
 
   static std::string convert(const Expr& e, ElemKind from, const std::string& x) {
@@ -217,29 +187,14 @@ private:
   }
 
   static std::string apply(Scalar op, ElemKind kind, const std::string& x, const std::string& y, const std::string& z) {
-    constexpr struct {
-      Scalar op;
-      std::string_view sign;
-      bool realsOnly;
-    } kSigns[] = {{Scalar::Add, "+", true},  {Scalar::Sub, "-", true},  {Scalar::Mul, "*", true},
-                  {Scalar::Div, "/", true},  {Scalar::Eq, "==", false}, {Scalar::Lt, "<", false},
-                  {Scalar::And, "&", false}, {Scalar::Or, "|", false},  {Scalar::Xor, "^", false}};
-    const bool real = isReal(kind);
-    for (const auto& row : kSigns)
-      if (row.op == op && (real || !row.realsOnly)) return fmt::format("{} {} {}", x, row.sign, y);
     if (op == Scalar::Select) return fmt::format("{} ? {} : {}", x, y, z);
     if (op == Scalar::IsNan) return fmt::format("{} != {}", x, x);
-    if (op == Scalar::Not) return "~" + x;
-    if (op == Scalar::Neg && real) return "-" + x;
-    std::string name = fmt::format("{}_{}", nest::scalarInfo(op).name, elemName(kind));
-    if (real && op != Scalar::Min && op != Scalar::Max) {
-      // As <math.h> names them.
-      name = op == Scalar::Round ? "rint"
-             : op == Scalar::Abs ? "fabs"
-             : op == Scalar::Rem ? "fmod"
-                                 : nest::scalarInfo(op).name;
-      if (kind == Float32) name += "f";
-    }
+    const nest::ScalarInfo& info = nest::scalarInfo(op);
+    const std::string_view c = isReal(kind) ? info.cOfReals : info.cOfIntegers;
+    if (!c.empty() && std::ispunct(c[0]) != 0)
+      return y.empty() ? fmt::format("{}{}", c, x) : fmt::format("{} {} {}", x, c, y);
+    const std::string name = c.empty() ? fmt::format("{}_{}", info.name, elemName(kind))
+                                       : fmt::format("{}{}", c, kind == Float32 ? "f" : "");
     return y.empty() ? fmt::format("{}({})", name, x) : fmt::format("{}({}, {})", name, x, y);
   }
 

@@ -1,6 +1,10 @@
 #include "codegen/nest/kinds.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "codegen/nest/nest.h"
+#include "support/check.h"
 
 namespace aglow::nest {
 
@@ -41,6 +45,18 @@ ElemKind commonKind(std::span<const ElemKind> kinds) {
   }
   if (real) return wideReal || manyBits ? Float64 : Float32;
   return integerOf(wide, hasSign);
+}
+
+FloatFormat narrowFormat(ElemKind kind) {
+  constexpr std::pair<ElemKind, FloatFormat> kFormats[] = {
+      {Float16, kFloat16Format}, {BFloat16, kBFloat16Format},       {Float8E4M3FN, kE4M3FNFormat},
+      {Float8E5M2, kE5M2Format}, {Float8E4M3FNUZ, kE4M3FNUZFormat}, {Float8E5M2FNUZ, kE5M2FNUZFormat},
+      {Float4E2M1, kE2M1Format},
+  };
+  const auto* row =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& r) { return r.first == kind; });
+  AGLOW_CHECK(row != std::end(kFormats), "not a narrow float");
+  return row->second;
 }
 
 bool converts(ElemKind from, ElemKind to) {

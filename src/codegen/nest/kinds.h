@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/elem_kind.h"
+#include "tensor/float_format.h"
 
 namespace aglow::nest {
 
@@ -15,6 +16,9 @@ ElemKind computedKind(ElemKind kind);
 // The narrowest kind in which operands of these kinds give what the reference kernels, which compute in 64 bits, give.
 // Bools alone are numbers here, 0 and 1 of u32.
 ElemKind commonKind(std::span<const ElemKind> kinds);
+
+// The format of a float that is only stored; f8e8m0, which has powers of two alone, is not among them.
+FloatFormat narrowFormat(ElemKind kind);
 
 // Whether there is a conversion from one kind to the other in one step:
 //   - of a kind that is only stored to its computed kind, exactly;

@@ -13,6 +13,8 @@ struct ScalarInfo {
   std::string_view name;
   int operands;
   bool reals;  // on f32 and f64 alone
+  // How C and its relatives write it: a sign, or a function of <math.h>. Empty: neither means the same.
+  std::string_view cOfReals = {}, cOfIntegers = {};
 };
 
 const ScalarInfo& scalarInfo(Scalar scalar);
