@@ -1,5 +1,6 @@
 """Faults of a run: wrong inputs, values out of range, places that cannot be written; and odd but valid inputs."""
 import os
+import subprocess
 
 import numpy as np
 import onnx
@@ -179,6 +180,13 @@ def test_usage(refusal, arguments):
 def test_help_goes_to_stdout(refusal):
     outcome = refusal.aglow("--help")
     assert outcome.code == 0 and "run" in outcome.out and outcome.err == ""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["ops"]])
+def test_stdout_on_a_full_disk(program, arguments):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([program, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 8 and b"stdout cannot be written" in done.stderr
 
 
 def test_same_bytes_every_time(refusal, root):
