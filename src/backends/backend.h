@@ -1,6 +1,7 @@
 // What every backend offers: which operators it wants whole, and executables made from programs.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,14 +22,18 @@
 
 namespace aglow {
 
-// Called when an instruction begins and ends, with its number in the program that was compiled. A backend that splits
-// an instruction over threads calls it for each thread's part, and calls of different threads may come at the same
-// time; of each thread they come in pairs. Markers and skipped instructions may be left out.
+// Called when an instruction begins and ends, with its number in the program that was compiled; the calls come from one
+// thread, in pairs. Markers and skipped instructions may be left out.
 class RunObserver {
 public:
+  using Time = std::chrono::steady_clock::time_point;
+
   virtual ~RunObserver() = default;
-  virtual void begin(size_t instr, int thread) = 0;
-  virtual void end(size_t instr, int thread) = 0;
+  virtual void begin(size_t instr) = 0;
+  virtual void end(size_t instr) = 0;
+  // A part of an instruction that is shared was done by one of the run's threads, which are numbered from 0. Different
+  // threads may call at the same time.
+  virtual void part(size_t /*instr*/, int /*thread*/, Time /*begin*/, Time /*end*/) {}
 };
 
 // What an executable is and holds, for reports.

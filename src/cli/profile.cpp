@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <unordered_map>
 
 #include "cli/instr_names.h"
@@ -35,31 +36,40 @@ Profile::Profile(const Program& program) {
 }
 
 void Profile::startRun(int threads) {
-  events_.resize(static_cast<size_t>(threads));
-  for (std::vector<Event>& events : events_) {
-    events.clear();
-    events.reserve(lines_.size());
-  }
+  events_.clear();
+  events_.reserve(lines_.size());
+  parts_.resize(static_cast<size_t>(threads));
+  for (std::vector<Event>& parts : parts_) parts.clear();
   start_ = Clock::now();
 }
 
-void Profile::begin(size_t instr, int thread) {
-  events_[static_cast<size_t>(thread)].push_back({.instr = instr, .begin = Clock::now(), .end = {}});
+void Profile::begin(size_t instr) { events_.push_back({.instr = instr, .begin = Clock::now(), .end = {}}); }
+
+void Profile::end(size_t) { events_.back().end = Clock::now(); }
+
+void Profile::part(size_t instr, int thread, Time begin, Time end) {
+  parts_[static_cast<size_t>(thread)].push_back({.instr = instr, .begin = begin, .end = end});
 }
 
-void Profile::end(size_t, int thread) { events_[static_cast<size_t>(thread)].back().end = Clock::now(); }
-
-// An instruction takes from the first thread's beginning to the last one's end.
 void Profile::finishRun() {
-  std::unordered_map<size_t, Event> whole;
-  for (const std::vector<Event>& events : events_)
-    for (const Event& event : events) {
-      Event& sum = whole.try_emplace(event.instr, event).first->second;
-      sum.begin = std::min(sum.begin, event.begin);
-      sum.end = std::max(sum.end, event.end);
-    }
-  for (const auto& [instr, event] : whole) lines_[instr].times.push_back(microseconds(event.end - event.begin) * 1e-6);
+  for (const Event& event : events_) lines_[event.instr].times.push_back(microseconds(event.end - event.begin) * 1e-6);
+  noteSharing();
   runs_ += 1;
+}
+
+void Profile::noteSharing() {
+  std::unordered_map<size_t, std::vector<double>> busy;  // by instruction, of each thread that did something
+  for (const std::vector<Event>& parts : parts_) {
+    std::unordered_map<size_t, double> own;
+    for (const Event& part : parts) own[part.instr] += microseconds(part.end - part.begin);
+    for (const auto& [instr, time] : own) busy[instr].push_back(time);
+  }
+  for (Line& line : lines_) line.sharing = {};
+  for (const auto& [instr, times] : busy) {
+    const double sum = std::accumulate(times.begin(), times.end(), 0.), longest = std::ranges::max(times);
+    const auto count = static_cast<int>(times.size());
+    lines_[instr].sharing = {.threads = count, .balance = longest > 0 ? sum / count / longest : 1};
+  }
 }
 
 std::vector<const Profile::Line*> Profile::sorted() const {
@@ -84,6 +94,8 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
                     {"kernel", line->kernel},
                     {"ms", seconds * 1e3},
                     {"share", total > 0 ? seconds / total : 0},
+                    {"threads", line->sharing.threads},
+                    {"balance", line->sharing.balance},
                     {"flops", line->cost.flops},
                     {"bytes", line->cost.bytes},
                     {"gflops", flops * 1e-9},
@@ -100,24 +112,27 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
 
 std::string Profile::table(const MachinePeak& peak) const {
   const nlohmann::json all = json(peak);
-  std::string out = fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node",
-                                "instruction", "kernel", "ms", "share", "GFLOP/s", "peak", "MB", "GB/s", "peak");
+  std::string out =
+      fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>7} {:>5} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node", "instruction",
+                  "kernel", "ms", "share", "threads", "even", "GFLOP/s", "peak", "MB", "GB/s", "peak");
   double flops = 0, bytes = 0;
   const auto row = [&](const std::string& node, const std::string& instruction, const std::string& kernel,
-                       const nlohmann::json& r) {
-    out += fmt::format("{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
-                       shortened(node, 44), shortened(instruction, 18), kernel, r["ms"].get<double>(),
-                       r["share"].get<double>() * 100, r["gflops"].get<double>(),
-                       r["of_peak_flops"].get<double>() * 100, r["bytes"].get<double>() * 1e-6,
-                       r["gbytes_per_s"].get<double>(), r["of_peak_bandwidth"].get<double>() * 100);
+                       const std::string& sharing, const nlohmann::json& r) {
+    out += fmt::format(
+        "{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>13} {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
+        shortened(node, 44), shortened(instruction, 18), kernel, r["ms"].get<double>(), r["share"].get<double>() * 100,
+        sharing, r["gflops"].get<double>(), r["of_peak_flops"].get<double>() * 100, r["bytes"].get<double>() * 1e-6,
+        r["gbytes_per_s"].get<double>(), r["of_peak_bandwidth"].get<double>() * 100);
   };
   for (const nlohmann::json& line : all["instructions"]) {
-    row(line["node"], line["instruction"], line["kernel"], line);
+    const int threads = line["threads"].get<int>();
+    const std::string even = threads > 1 ? fmt::format("{:.0f}%", line["balance"].get<double>() * 100) : "";
+    row(line["node"], line["instruction"], line["kernel"], fmt::format("{:>7} {:>5}", threads, even), line);
     flops += line["flops"].get<double>();
     bytes += line["bytes"].get<double>();
   }
   const double seconds = std::max(all["total_ms"].get<double>() * 1e-3, 1e-12);
-  row("all", fmt::format("{} runs", runs_), "",
+  row("all", fmt::format("{} runs", runs_), "", "",
       {{"ms", all["total_ms"]},
        {"share", 1},
        {"bytes", bytes},
@@ -129,22 +144,19 @@ std::string Profile::table(const MachinePeak& peak) const {
                            peak.bytesPerSecond * 1e-9);
 }
 
+// The instructions as the caller's thread sees them, and below, thread by thread, what was shared.
 std::string Profile::trace() const {
   nlohmann::json rows = nlohmann::json::array();
-  for (size_t thread = 0; thread < events_.size(); ++thread) {
-    rows.push_back({{"ph", "M"},
-                    {"name", "thread_name"},
-                    {"pid", 1},
-                    {"tid", thread},
-                    {"args", {{"name", fmt::format("thread {}", thread)}}}});
-    for (const Event& event : events_[thread]) {
+  const auto track = [&](size_t number, const std::string& name, const std::vector<Event>& events) {
+    rows.push_back({{"ph", "M"}, {"name", "thread_name"}, {"pid", 1}, {"tid", number}, {"args", {{"name", name}}}});
+    for (const Event& event : events) {
       const Line& line = lines_[event.instr];
       if (line.marker) continue;
       rows.push_back({{"ph", "X"},
                       {"name", line.node.empty() ? line.instruction : line.node},
                       {"cat", line.instruction},
                       {"pid", 1},
-                      {"tid", thread},
+                      {"tid", number},
                       {"ts", microseconds(event.begin - start_)},
                       {"dur", microseconds(event.end - event.begin)},
                       {"args",
@@ -153,7 +165,10 @@ std::string Profile::trace() const {
                         {"flops", line.cost.flops},
                         {"bytes", line.cost.bytes}}}});
     }
-  }
+  };
+  track(0, "instructions", events_);
+  for (size_t thread = 0; thread < parts_.size(); ++thread)
+    if (!parts_[thread].empty()) track(thread + 1, fmt::format("thread {}", thread), parts_[thread]);
   const nlohmann::json document = {{"traceEvents", rows}, {"displayTimeUnit", "ms"}};
   // Names that are not UTF-8 must not keep the file from being written.
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

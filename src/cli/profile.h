@@ -17,11 +17,12 @@ public:
   // Remembers names, kernels and costs of the program's instructions.
   explicit Profile(const Program& program);
 
-  // Around each run; the first makes room for what the threads tell, the second notes the times.
+  // Around each run; the first makes room for what the threads do, the second notes the times.
   void startRun(int threads);
   void finishRun();
-  void begin(size_t instr, int thread) override;
-  void end(size_t instr, int thread) override;
+  void begin(size_t instr) override;
+  void end(size_t instr) override;
+  void part(size_t instr, int thread, Time begin, Time end) override;
 
   // Instructions by time, the slowest first; shares are of all instructions together.
   std::string table(const MachinePeak& peak) const;
@@ -31,24 +32,34 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
+  // Threads that took part in an instruction, and the mean of the times that they were busy, as a share of the longest:
+  // 1 where all had as much to do.
+  struct Sharing {
+    int threads = 1;
+    double balance = 1;
+  };
   struct Line {
     std::string node, instruction, kernel;
     Cost cost;
     bool marker = false;
     std::vector<double> times = {};  // in seconds, of each run
     double seconds() const;          // the median
+    Sharing sharing = {};            // in the last run
   };
   struct Event {
     size_t instr = 0;
-    Clock::time_point begin, end;
+    Time begin, end;
   };
 
   std::vector<const Line*> sorted() const;
+  void noteSharing();
 
   std::vector<Line> lines_;  // by instruction
   int runs_ = 0;
-  std::vector<std::vector<Event>> events_;  // by thread, of the last run
-  Clock::time_point start_;
+  // Of the last run: instructions, and the parts of those that were shared, by thread.
+  std::vector<Event> events_;
+  std::vector<std::vector<Event>> parts_;
+  Time start_;
 };
 
 }  // namespace aglow::cli

@@ -70,12 +70,12 @@ struct alignas(kCacheLine) Job {
   std::unique_ptr<Lane[]> lane = nullptr;
   alignas(kCacheLine) std::atomic<int64_t> done = 0;
 
-  // Does chunks until all are claimed; how many.
-  int64_t work(int thread, int first) {
+  // Does chunks until all are claimed, beginning with the thread's own lane; how many.
+  int64_t work(int thread) {
     int64_t count = 0;
     const int many = wanted.load(std::memory_order_relaxed);
     for (int i = 0; i < many; ++i) {
-      const int at = first + i < many ? first + i : first + i - many;
+      const int at = thread + i < many ? thread + i : thread + i - many;
       for (; claimAndDo(thread, at); ++count) {
       }
     }
@@ -152,7 +152,7 @@ public:
     job.lanes = lanes;
     publish(job, slot);
     wakeSome(slot, lanes);
-    const int64_t mine = job.work(0, 0);
+    const int64_t mine = job.work(0);
     open_.fetch_and(~(uint64_t{1} << slot), std::memory_order_relaxed);
     const int64_t busy = nanoseconds();
     if (!isDone(job, chunks - mine)) waitFor(job, chunks - mine);
@@ -241,7 +241,7 @@ private:
       Job& job = job_[static_cast<size_t>(slot)];
       const int lane = rank(id, slot, workers);
       if (lane >= job.wanted.load(std::memory_order_relaxed)) continue;
-      const int64_t count = job.work(id, lane);
+      const int64_t count = job.work(lane);
       if (count == 0) continue;
       job.done.fetch_add(count, std::memory_order_release);
       helped = true;

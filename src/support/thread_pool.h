@@ -39,6 +39,7 @@ public:
   int threads() const;
 
   // Calls part(thread, begin, end) for chunks that are all of the units, and gives the largest of what the calls give.
+  // Threads are numbered from 0, which is the caller, to those that are wanted.
   // Any number of callers share the threads. A forked child gets threads of its own.
   template <class Part>
   int32_t run(const Spread& spread, const Part& part) {

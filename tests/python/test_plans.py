@@ -10,6 +10,16 @@ from conftest import ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
 NET = ROOT / "tests" / "golden" / "plan" / "explain.graph"
 COUNTER = ROOT / "examples" / "counter" / "counter.graph"
+PRODUCT = """module {
+  placeholder @x : f32[512,512]
+  placeholder @y : f32[512,512]
+
+  func @main {
+    %product = MatMul(@x, @x)
+    Save(%product, @y)
+  }
+}
+"""
 AVX2 = ["--backend", "cpu", "--target", "x86_64-linux-gnu", "--cpu", "x86-64-v3"]
 
 
@@ -57,6 +67,28 @@ def test_a_profile_names_the_kernels(aglow, tmp_path):
     assert {line["kernel"] for line in json.loads(done.out)["profile"]["instructions"]} == kernels
     events = json.loads(trace.read_text())["traceEvents"]
     assert {event["args"]["kernel"] for event in events if event["ph"] == "X"} <= kernels
+
+
+def test_a_profile_shows_how_threads_share(aglow, tmp_path):
+    """A busy machine may keep the second thread away for a while."""
+    (tmp_path / "product.graph").write_text(PRODUCT)
+    trace = tmp_path / "trace.json"
+    for _ in range(10):
+        done = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "20", "--profile",
+                     "--trace", trace, "--json")
+        assert done.code == 0, done.err
+        lines = json.loads(done.out)["profile"]["instructions"]
+        assert all(line["threads"] in (1, 2) and 0 < line["balance"] <= 1 for line in lines)
+        if any(line["threads"] == 2 for line in lines):
+            break
+    else:
+        raise AssertionError("two threads never shared an instruction")
+    events = json.loads(trace.read_text())["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert names == {0: "instructions", 1: "thread 0", 2: "thread 1"}
+    assert {event["tid"] for event in events if event["ph"] == "X"} == {0, 1, 2}
+    table = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "1", "--profile")
+    assert re.search("kernel +ms +share +threads +even +GFLOP/s", table.out)
 
 
 def test_a_text_form_with_plans_runs(aglow, tmp_path):

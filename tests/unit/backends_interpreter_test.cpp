@@ -136,16 +136,14 @@ TEST(Interpreter, ChangesAStateInPlace) {
 
 TEST(Interpreter, TellsOfEveryInstruction) {
   struct Log : RunObserver {
-    void begin(size_t instr, int thread) override {
-      text += "+" + std::to_string(instr) + "@" + std::to_string(thread);
-    }
-    void end(size_t instr, int) override { text += "-" + std::to_string(instr); }
+    void begin(size_t instr) override { text += "+" + std::to_string(instr); }
+    void end(size_t instr) override { text += "-" + std::to_string(instr); }
     std::string text;
   } log;
   auto executable = InterpreterExecutable::create(placedProgram("copy @out %y, @in %w Relu @out %y, @in %x"));
   ASSERT_TRUE(executable.ok());
   ASSERT_TRUE(executable->run(std::vector{Tensor(kRow), Tensor(Type(ElemKind::Bool, Shape{2}))}, &log).ok());
-  EXPECT_EQ(log.text, "+0@0-0+1@0-1");
+  EXPECT_EQ(log.text, "+0-0+1-1");
 }
 
 TEST(Interpreter, PoisonShowsStaleReads) {

@@ -138,7 +138,7 @@ bool NestCheck::isSkipped(const Instr& instr) const {
   return std::all_of(rows.begin(), rows.end(), [](std::byte row) { return row == std::byte{0}; });
 }
 
-void NestCheck::begin(size_t number, int /*thread*/) {
+void NestCheck::begin(size_t number) {
   operands_.clear();
   if (!entries_[number]) return;
   for (const Operand& operand : executable_.program().instrs[number].operands)
@@ -164,7 +164,7 @@ void NestCheck::compare(const Instr& instr, const Entry& entry, std::string_view
   }
 }
 
-void NestCheck::end(size_t number, int /*thread*/) {
+void NestCheck::end(size_t number) {
   if (!entries_[number]) return;
   const Entry& entry = *entries_[number];
   const Instr& instr = executable_.program().instrs[number];

@@ -23,8 +23,8 @@ public:
                                                    bool exact = false);
   ~NestCheck() override;
 
-  void begin(size_t instr, int thread) override;
-  void end(size_t instr, int thread) override;
+  void begin(size_t instr) override;
+  void end(size_t instr) override;
 
   struct Counts {
     int loops = 0, reducing = 0, epilogues = 0;  // that ran

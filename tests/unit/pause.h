@@ -9,13 +9,13 @@ namespace aglow::testing_support {
 
 class Pause : public RunObserver {
 public:
-  void begin(size_t /*instr*/, int /*thread*/) override {
+  void begin(size_t /*instr*/) override {
     if (seen_) return;
     seen_ = true;
     reached.set_value();
     goOn.get_future().wait();
   }
-  void end(size_t /*instr*/, int /*thread*/) override {}
+  void end(size_t /*instr*/) override {}
 
   std::promise<void> reached, goOn;
 

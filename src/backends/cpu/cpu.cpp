@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -28,11 +29,50 @@ constexpr const char* kEntry = "model";
 constexpr const char* kWriteFiles =
     "write it to files with `aglow compile --emit bundle`, for a machine that can run it";
 
-// Where everything is, for one run.
+// Where everything is, for one run, and its side of what generated code asks for.
 struct CpuContext : RunContext {
+  CpuContext(int64_t arenaBytes, ThreadPool& sharedPool, int mostThreads)
+      : arena(Type(ElemKind::UInt8, Shape{arenaBytes})), pool(sharedPool), threads(mostThreads) {
+    if (threads > 1) runTime.parallelFor = share;
+    runTime.parallelContext = runTime.observeContext = this;
+  }
+
+  void observeBy(RunObserver* by) {
+    observer = by;
+    runTime.observe = by == nullptr ? nullptr : observe;
+  }
+
   Tensor arena;                                // of whichever program runs
   std::vector<std::vector<std::byte*>> bases;  // by program; those of placeholders are each run's own
   codegen::RunTime runTime;
+
+private:
+  static int32_t share(void* context, codegen::StepFunction* step, void* const* addresses, int64_t first, int64_t last,
+                       int32_t threads) {
+    const auto& self = *static_cast<const CpuContext*>(context);
+    return self.pool.run({.units = last - first, .threads = threads, .most = self.threads},
+                         [&](int thread, int64_t begin, int64_t end) {
+                           if (self.observer == nullptr) return step(addresses, first + begin, first + end);
+                           const auto start = std::chrono::steady_clock::now();
+                           const int32_t status = step(addresses, first + begin, first + end);
+                           self.observer->part(self.instr, thread, start, std::chrono::steady_clock::now());
+                           return status;
+                         });
+  }
+
+  static void observe(void* context, int32_t instr, int32_t after) {
+    auto& self = *static_cast<CpuContext*>(context);
+    self.instr = static_cast<size_t>(instr);
+    if (after == 0)
+      self.observer->begin(self.instr);
+    else
+      self.observer->end(self.instr);
+  }
+
+  ThreadPool& pool;
+  int threads;  // at most
+  RunObserver* observer = nullptr;
+  size_t instr = 0;  // that the observer was told of last
 };
 
 class CpuExecutable final : public Executable {
@@ -51,16 +91,6 @@ public:
     for (const Region* region : sharedRegions(programs))
       if (region->as<ConstantInit>() != nullptr) weightsBytes_ += codegen::aligned(region->type.bytes());
     for (size_t i = 0; i < programs.size(); ++i) programs_.push_back({std::move(programs[i]), std::move(memory[i])});
-    if (threads_ > 1) {
-      runTime_.parallelFor = [](void* self, codegen::StepFunction* step, void* const* addresses, int64_t first,
-                                int64_t last, int32_t threads) {
-        const auto& executable = *static_cast<const CpuExecutable*>(self);
-        return executable.pool_->run(
-            {.units = last - first, .threads = threads, .most = executable.threads_},
-            [=](int, int64_t begin, int64_t end) { return step(addresses, first + begin, first + end); });
-      };
-      runTime_.parallelContext = this;
-    }
     makeFirstContext();
   }
 
@@ -76,9 +106,7 @@ public:
 
 protected:
   std::unique_ptr<RunContext> makeContext() override {
-    auto context = std::make_unique<CpuContext>();
-    context->arena = Tensor(Type(ElemKind::UInt8, Shape{arenaBytes_}));
-    context->runTime = runTime_;
+    auto context = std::make_unique<CpuContext>(arenaBytes_, *pool_, threads_);
     for (const Loaded& loaded : programs_) {
       std::vector<std::byte*>& bases = context->bases.emplace_back(static_cast<size_t>(loaded.memory.bases()));
       const auto base = [&](RegionId id) -> std::byte*& { return bases[static_cast<size_t>(loaded.memory[id].base)]; };
@@ -108,14 +136,7 @@ protected:
         base = const_cast<std::byte*>(input);  // read only, as the program says
       }
     }
-    context.runTime.observeContext = observer;
-    context.runTime.observe = observer == nullptr ? nullptr : +[](void* context, int32_t instr, int32_t after) {
-      auto* to = static_cast<RunObserver*>(context);
-      if (after == 0)
-        to->begin(static_cast<size_t>(instr), 0);
-      else
-        to->end(static_cast<size_t>(instr), 0);
-    };
+    context.observeBy(observer);
     const int32_t status = code_.entry(function)(bases.data(), &context.runTime);
     if (status == 0) return {};
     const Instr& instr = loaded.program.instrs[static_cast<size_t>(status >> codegen::kStatusBits)];
@@ -136,7 +157,6 @@ private:
   bool cached_;
   int64_t weightsBytes_ = 0;
   int64_t arenaBytes_;
-  codegen::RunTime runTime_;  // where each context's begins
   std::shared_ptr<ThreadPool> pool_;
   int threads_;
   std::vector<std::shared_ptr<const Tensor>> pooled_;  // held, so that others find them

@@ -177,9 +177,9 @@ Status InterpreterExecutable::execute(RunContext& given, size_t function, std::s
     if (options_.poison) std::memset(context.arena.mutableData(), kPoison, static_cast<size_t>(arenaBytes_));
     for (size_t i = 0; i < run.program().instrs.size(); ++i) {
       const Instr& instr = run.program().instrs[i];
-      if (observer != nullptr) observer->begin(i, 0);
+      if (observer != nullptr) observer->begin(i);
       Status status = execute(run, i);
-      if (observer != nullptr) observer->end(i, 0);
+      if (observer != nullptr) observer->end(i);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
     }
