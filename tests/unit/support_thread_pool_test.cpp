@@ -34,19 +34,23 @@ int inChild(const Body& body) {
 
 // How many threads do a part of the same work, each waiting for the others; a few tries, since a busy machine may keep
 // some of them away.
-int threadsIn(ThreadPool& pool) {
-  std::atomic<int> most = 0;
-  for (int attempt = 0; attempt < 20 && most < pool.threads(); ++attempt) {
-    std::atomic<int> arrived = 0;
+size_t threadsIn(ThreadPool& pool) {
+  const auto all = static_cast<size_t>(pool.threads());
+  size_t most = 0;
+  for (int attempt = 0; attempt < 20 && most < all; ++attempt) {
+    std::mutex mutex;
+    std::set<std::thread::id> there;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100 + 100 * attempt);
     pool.run({.units = pool.threads()}, [&](int, int64_t, int64_t) {
-      ++arrived;
-      while (arrived < pool.threads() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-      for (int seen = most; seen < arrived && !most.compare_exchange_weak(seen, arrived);) {
+      for (size_t count = 0; count < all && std::chrono::steady_clock::now() < deadline; std::this_thread::yield()) {
+        const std::lock_guard lock(mutex);
+        there.insert(std::this_thread::get_id());
+        count = there.size();
       }
       return 0;
     });
-    if (most < pool.threads()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    most = std::max(most, there.size());
+    if (most < all) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return most;
 }
@@ -121,7 +125,7 @@ TEST(ThreadPool, UsesNoMoreThreadsThanAreWanted) {
 TEST(ThreadPool, AllThreadsTakePart) {
   for (const int threads : {1, 2, 3, 7}) {
     ThreadPool pool(threads);
-    EXPECT_EQ(threadsIn(pool), threads);
+    EXPECT_EQ(threadsIn(pool), static_cast<size_t>(threads));
   }
 }
 
@@ -138,7 +142,7 @@ TEST(ThreadPool, WakesUpForEveryRound) {
   for (int round = 0; round < 2000; ++round) EXPECT_EQ(sumBy(pool), 36);
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_EQ(threadsIn(pool), 3);
+    EXPECT_EQ(threadsIn(pool), 3U);
   }
 }
 
@@ -205,14 +209,14 @@ TEST(ThreadPool, IsOneForTheProcess) {
 
 TEST(ThreadPool, WorksInAForkedChild) {
   ThreadPool pool(3);
-  EXPECT_EQ(threadsIn(pool), 3);
+  EXPECT_EQ(threadsIn(pool), 3U);
   const int inner = inChild([&] {
     const bool works = threadsIn(pool) == 3 && sumBy(pool) == 36;
     const int grandchild = inChild([&] { return threadsIn(pool) == 3 ? 7 : 0; });
     return works && grandchild == 7 ? 5 : 0;
   });
   EXPECT_EQ(inner, 5);
-  EXPECT_EQ(threadsIn(pool), 3);
+  EXPECT_EQ(threadsIn(pool), 3U);
 }
 
 TEST(ThreadPool, GoesInAForkedChild) {
