@@ -70,31 +70,37 @@ struct alignas(kCacheLine) Job {
   std::unique_ptr<Lane[]> lane = nullptr;
   alignas(kCacheLine) std::atomic<int64_t> done = 0;
 
-  // Does chunks until all are claimed, beginning with the thread's own lane; how many.
-  int64_t work(int thread) {
+  // Does chunks until all are claimed, beginning with the thread's own lane; how many. Says so before the first.
+  template <class Begin>
+  int64_t work(int thread, const Begin& begin) {
     int64_t count = 0;
     const int many = wanted.load(std::memory_order_relaxed);
     for (int i = 0; i < many; ++i) {
       const int at = thread + i < many ? thread + i : thread + i - many;
-      for (; claimAndDo(thread, at); ++count) {
+      for (int64_t number = claim(at); number >= 0; number = claim(at)) {
+        if (count++ == 0) begin();
+        perform(thread, number);
       }
     }
     return count;
   }
 
 private:
-  bool claimAndDo(int thread, int at) {
+  // The number of a chunk, which is the caller's to do; negative where none is left in the lane.
+  int64_t claim(int at) {
     std::atomic<int64_t>& left = lane[static_cast<size_t>(at)].left;
     int64_t before = left.load(std::memory_order_relaxed);
     do {
-      if (before == 0) return false;
+      if (before == 0) return -1;
     } while (!left.compare_exchange_weak(before, before - 1, std::memory_order_acquire, std::memory_order_relaxed));
-    const int64_t number = chunks * (at + 1) / lanes - before;
+    return chunks * (at + 1) / lanes - before;
+  }
+
+  void perform(int thread, int64_t number) {
     const int32_t status = (*chunk)(context, thread, units * number / chunks, units * (number + 1) / chunks);
     int32_t known = worst.load(std::memory_order_relaxed);
     while (status > known && !worst.compare_exchange_weak(known, status, std::memory_order_relaxed)) {
     }
-    return true;
   }
 };
 
@@ -152,7 +158,7 @@ public:
     job.lanes = lanes;
     publish(job, slot);
     wakeSome(slot, lanes);
-    const int64_t mine = job.work(0);
+    const int64_t mine = job.work(0, [] {});
     open_.fetch_and(~(uint64_t{1} << slot), std::memory_order_relaxed);
     const int64_t busy = nanoseconds();
     if (!isDone(job, chunks - mine)) waitFor(job, chunks - mine);
@@ -217,10 +223,10 @@ private:
     if (worker.asleep.exchange(0) != 0) worker.asleep.notify_one();
   }
 
-  // Those that sleep though a lane is for them; the others are looking. A few at a time: it takes the caller's time,
-  // and more work follows.
+  // Those that sleep though a lane is for them; the others are looking. It takes time to wake one, so everybody who
+  // begins wakes a few.
   void wakeSome(int slot, int lanes) {
-    constexpr int kWakes = 4;
+    constexpr int kWakes = 3;
     if (asleep_.load() == 0) return;
     const int workers = threads() - 1;
     int woken = 0;
@@ -240,8 +246,9 @@ private:
       const int slot = std::countr_zero(open);
       Job& job = job_[static_cast<size_t>(slot)];
       const int lane = rank(id, slot, workers);
-      if (lane >= job.wanted.load(std::memory_order_relaxed)) continue;
-      const int64_t count = job.work(lane);
+      const int wanted = job.wanted.load(std::memory_order_relaxed);
+      if (lane >= wanted) continue;
+      const int64_t count = job.work(lane, [&] { wakeSome(slot, wanted); });
       if (count == 0) continue;
       job.done.fetch_add(count, std::memory_order_release);
       helped = true;
