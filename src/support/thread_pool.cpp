@@ -241,11 +241,11 @@ private:
   // Takes part in whatever is open; whether there was something.
   bool help(int id) {
     bool helped = false;
-    const int workers = threads() - 1;
     for (uint64_t open = open_.load(); open != 0; open &= open - 1) {
       const int slot = std::countr_zero(open);
       Job& job = job_[static_cast<size_t>(slot)];
-      const int lane = rank(id, slot, workers);
+      // Counted after work was seen: a thread that has only just begun may not be counted before.
+      const int lane = rank(id, slot, threads() - 1);
       const int wanted = job.wanted.load(std::memory_order_relaxed);
       if (lane >= wanted) continue;
       const int64_t count = job.work(lane, [&] { wakeSome(slot, wanted); });
