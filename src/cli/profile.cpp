@@ -27,12 +27,16 @@ double Profile::Line::seconds() const {
 }
 
 Profile::Profile(const Program& program) {
-  for (const Instr& instr : program.instrs)
+  int groups = 0;
+  for (const Instr& instr : program.instrs) {
+    if (instr.beside && lines_.back().group == 0) lines_.back().group = ++groups;
     lines_.push_back({.node = instr.origin,
                       .instruction = operatorsOf(instr),
                       .kernel = kernelOf(instr),
                       .cost = costOf(program, instr),
-                      .marker = instr.isMarker()});
+                      .marker = instr.isMarker(),
+                      .group = instr.beside ? groups : 0});
+  }
 }
 
 void Profile::startRun(int threads) {
@@ -52,18 +56,44 @@ void Profile::part(size_t instr, int thread, Time begin, Time end) {
 }
 
 void Profile::finishRun() {
-  for (const Event& event : events_) lines_[event.instr].times.push_back(microseconds(event.end - event.begin) * 1e-6);
-  noteSharing();
+  const BusyTimes busy = busyTimes();
+  noteTimes(busy);
+  noteSharing(busy);
   runs_ += 1;
 }
 
-void Profile::noteSharing() {
-  std::unordered_map<size_t, std::vector<double>> busy;  // by instruction, of each thread that did something
+Profile::BusyTimes Profile::busyTimes() const {
+  BusyTimes busy;
   for (const std::vector<Event>& parts : parts_) {
     std::unordered_map<size_t, double> own;
     for (const Event& part : parts) own[part.instr] += microseconds(part.end - part.begin);
     for (const auto& [instr, time] : own) busy[instr].push_back(time);
   }
+  return busy;
+}
+
+// The time of instructions side by side, which is known of all together, is shared out as threads were busy with them.
+void Profile::noteTimes(const BusyTimes& busy) {
+  const auto workOn = [&](size_t instr) {
+    const auto it = busy.find(instr);
+    return it == busy.end() ? 0. : std::accumulate(it->second.begin(), it->second.end(), 0.);
+  };
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const size_t first = events_[i].instr;
+    const double time = microseconds(events_[i].end - events_[i].begin) * 1e-6;
+    const int group = lines_[first].group;
+    const bool together = group != 0 && (i + 1 == events_.size() || lines_[events_[i + 1].instr].group != group) &&
+                          (i == 0 || lines_[events_[i - 1].instr].group != group);
+    size_t end = first + 1;
+    while (together && end < lines_.size() && lines_[end].group == group) ++end;
+    double all = 0;
+    for (size_t instr = first; instr < end; ++instr) all += workOn(instr);
+    for (size_t instr = first; instr < end; ++instr)
+      lines_[instr].times.push_back(all > 0 ? time * workOn(instr) / all : time / static_cast<double>(end - first));
+  }
+}
+
+void Profile::noteSharing(const BusyTimes& busy) {
   for (Line& line : lines_) line.sharing = {};
   for (const auto& [instr, times] : busy) {
     const double sum = std::accumulate(times.begin(), times.end(), 0.), longest = std::ranges::max(times);
@@ -96,6 +126,7 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
                     {"share", total > 0 ? seconds / total : 0},
                     {"threads", line->sharing.threads},
                     {"balance", line->sharing.balance},
+                    {"beside", line->group},
                     {"flops", line->cost.flops},
                     {"bytes", line->cost.bytes},
                     {"gflops", flops * 1e-9},
@@ -112,14 +143,14 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
 
 std::string Profile::table(const MachinePeak& peak) const {
   const nlohmann::json all = json(peak);
-  std::string out =
-      fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>7} {:>5} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node", "instruction",
-                  "kernel", "ms", "share", "threads", "even", "GFLOP/s", "peak", "MB", "GB/s", "peak");
+  std::string out = fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>7} {:>5} {:>6} {:>9} {:>6} {:>9} {:>8} {:>6}\n",
+                                "node", "instruction", "kernel", "ms", "share", "threads", "even", "beside", "GFLOP/s",
+                                "peak", "MB", "GB/s", "peak");
   double flops = 0, bytes = 0;
   const auto row = [&](const std::string& node, const std::string& instruction, const std::string& kernel,
                        const std::string& sharing, const nlohmann::json& r) {
     out += fmt::format(
-        "{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>13} {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
+        "{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>20} {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
         shortened(node, 44), shortened(instruction, 18), kernel, r["ms"].get<double>(), r["share"].get<double>() * 100,
         sharing, r["gflops"].get<double>(), r["of_peak_flops"].get<double>() * 100, r["bytes"].get<double>() * 1e-6,
         r["gbytes_per_s"].get<double>(), r["of_peak_bandwidth"].get<double>() * 100);
@@ -127,7 +158,9 @@ std::string Profile::table(const MachinePeak& peak) const {
   for (const nlohmann::json& line : all["instructions"]) {
     const int threads = line["threads"].get<int>();
     const std::string even = threads > 1 ? fmt::format("{:.0f}%", line["balance"].get<double>() * 100) : "";
-    row(line["node"], line["instruction"], line["kernel"], fmt::format("{:>7} {:>5}", threads, even), line);
+    const int group = line["beside"].get<int>();
+    row(line["node"], line["instruction"], line["kernel"],
+        fmt::format("{:>7} {:>5} {:>6}", threads, even, group == 0 ? "" : std::to_string(group)), line);
     flops += line["flops"].get<double>();
     bytes += line["bytes"].get<double>();
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/backend.h"
@@ -42,6 +43,7 @@ private:
     std::string node, instruction, kernel;
     Cost cost;
     bool marker = false;
+    int group = 0;                   // of instructions that run side by side, numbered from 1; 0: it runs alone
     std::vector<double> times = {};  // in seconds, of each run
     double seconds() const;          // the median
     Sharing sharing = {};            // in the last run
@@ -52,7 +54,10 @@ private:
   };
 
   std::vector<const Line*> sorted() const;
-  void noteSharing();
+  using BusyTimes = std::unordered_map<size_t, std::vector<double>>;  // by instruction, of each thread that did some
+  BusyTimes busyTimes() const;
+  void noteTimes(const BusyTimes& busy);
+  void noteSharing(const BusyTimes& busy);
 
   std::vector<Line> lines_;  // by instruction
   int runs_ = 0;

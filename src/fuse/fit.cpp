@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "inst/beside.h"
 #include "inst/lifetimes.h"
 
 namespace aglow {
@@ -63,7 +64,10 @@ bool takeApart(Program& program, const FusePolicy& policy) {
       program.instrs.push_back(std::move(step));
     }
   }
-  if (changed) markLifetimes(program);
+  if (changed) {
+    forgetBeside(program);
+    markLifetimes(program);
+  }
   return changed;
 }
 

@@ -49,4 +49,15 @@ Cost costOf(const Program& program, const Instr& instr) {
   return {.flops = flopsOf(program, instr), .bytes = bytesOf(program, instr)};
 }
 
+double microsecondsOf(const Cost& cost) {
+  constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
+  return cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes;
+}
+
+int threadsWorth(double microseconds) {
+  // It takes about one to get work, and to say that it is done.
+  constexpr double kWorthThread = 4;
+  return static_cast<int>(std::clamp(microseconds / kWorthThread, 1., double{kMostThreads}));
+}
+
 }  // namespace aglow

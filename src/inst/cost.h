@@ -1,4 +1,5 @@
-// What an instruction costs by its types alone: operations and bytes, for profiles.
+// What an instruction costs by its types alone: operations and bytes, for profiles and for
+// how it is shared by threads.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,12 @@ struct Cost {
 };
 
 Cost costOf(const Program& program, const Instr& instr);
+
+// A rough time for one thread on any of today's processors.
+double microsecondsOf(const Cost& cost);
+// How many threads get work of this time done sooner than fewer would: from 1 to kMostThreads, more than which find
+// nothing to do in the units that plans have.
+inline constexpr int kMostThreads = 64;
+int threadsWorth(double microseconds);
 
 }  // namespace aglow

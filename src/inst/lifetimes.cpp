@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "inst/beside.h"
+
 namespace aglow {
 
 namespace {
@@ -27,16 +29,21 @@ public:
     std::vector<Instr> core = std::move(old_.instrs);
     old_.instrs.clear();
     old_.instrs.reserve(core.size() * 3);
-    for (int32_t at = 0; at < static_cast<int32_t>(core.size()); ++at) {
-      Instr& instr = core[static_cast<size_t>(at)];
-      forEachRegion(instr, [&](RegionId id) { begin(id); });
+    for (size_t first = 0, end = 0; first < core.size(); first = end) {
+      end = besideEnd(core, first);
+      const auto group = std::span(core).subspan(first, end - first);
+      for (const Instr& instr : group) forEachRegion(instr, [&](RegionId id) { begin(id); });
       ending_.clear();
-      forEachRegion(instr, [&](RegionId id) {
-        const RegionId root = extents_[static_cast<size_t>(id)].root;
-        if (lifetimes[static_cast<size_t>(root)].last == at) ending_.push_back(renumbered(root));
-      });
-      renumber(instr);
-      old_.instrs.push_back(std::move(instr));
+      for (const Instr& instr : group)
+        forEachRegion(instr, [&](RegionId id) {
+          const RegionId root = extents_[static_cast<size_t>(id)].root;
+          if (lifetimes[static_cast<size_t>(root)].last == static_cast<int32_t>(first))
+            ending_.push_back(renumbered(root));
+        });
+      for (Instr& instr : group) {
+        renumber(instr);
+        old_.instrs.push_back(std::move(instr));
+      }
       std::sort(ending_.begin(), ending_.end());
       ending_.erase(std::unique(ending_.begin(), ending_.end()), ending_.end());
       for (const RegionId id : ending_) mark(Instr::Kind::Dealloc, id, Access::Out);
@@ -107,15 +114,16 @@ private:
 std::vector<Lifetime> lifetimesOf(const Program& program) {
   std::vector<Lifetime> lifetimes(program.regions.size());
   const std::vector<Extent> extents = program.extents();
-  for (int32_t at = 0; at < static_cast<int32_t>(program.instrs.size()); ++at) {
+  for (int32_t at = 0, time = 0; at < static_cast<int32_t>(program.instrs.size()); ++at) {
     const Instr& instr = program.instrs[static_cast<size_t>(at)];
     if (instr.isMarker()) continue;
+    if (!instr.beside) time = at;
     forEachRegion(instr, [&](RegionId id) {
       const RegionId root = extents[static_cast<size_t>(id)].root;
       if (program[root].as<Allocated>() == nullptr) return;
       Lifetime& lifetime = lifetimes[static_cast<size_t>(root)];
-      if (lifetime.first < 0) lifetime.first = at;
-      lifetime.last = at;
+      if (lifetime.first < 0) lifetime.first = time;
+      lifetime.last = time;
     });
   }
   return lifetimes;

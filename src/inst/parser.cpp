@@ -149,7 +149,13 @@ private:
       program_.instrs.push_back({.kind = Instr::Kind::Dealloc, .operands = {{id, Access::Out}}});
       return {};
     }
-    if (lexer_.accept("fused")) return fused();
+    const bool beside = lexer_.accept("beside");
+    AGLOW_OK(lexer_.accept("fused") ? fused() : single());
+    program_.instrs.back().beside = beside;
+    return {};
+  }
+
+  Status single() {
     Instr instr;
     const Token start = lexer_.peek();
     const OpDef* op = nullptr;

@@ -76,7 +76,7 @@ void printPlan(std::string& out, const Plan& plan) {
 
 // An instruction is named after its first operand's region unless it says otherwise.
 void printLine(std::string& out, const Program& program, const Instr& instr, std::string_view indent) {
-  fmt::format_to(std::back_inserter(out), "{}{}", indent, print(program, instr));
+  fmt::format_to(std::back_inserter(out), "{}{}{}", indent, instr.beside ? "beside " : "", print(program, instr));
   if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
     out += " from " + printString(instr.origin);
   if (instr.plan) printPlan(out, *instr.plan);

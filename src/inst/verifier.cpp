@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "inst/beside.h"
 #include "inst/fused.h"
 #include "inst/text.h"
 #include "ops/all_ops.h"
@@ -61,7 +62,8 @@ public:
     AGLOW_OK(checkRegions());
     extents_ = program_.extents();
     for (size_t i = 0; i < program_.instrs.size(); ++i) {
-      Status status = checkInstr(program_.instrs[i]);
+      Status status = checkBeside(i);
+      if (status.ok()) status = checkInstr(program_.instrs[i]);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("instruction {}: {}", i, print(program_, program_.instrs[i])));
     }
@@ -172,6 +174,22 @@ private:
     AGLOW_OK(touch(instr));
     if (instr.kind == Instr::Kind::CopyStart && !inFlight_.emplace(instr.token, &instr).second)
       return bad(fmt::format("token {} belongs to a copy that is not waited for yet", instr.token));
+    return {};
+  }
+
+  // Whatever runs at the same time touches nothing that one of it writes.
+  Status checkBeside(size_t number) const {
+    const Instr& instr = program_.instrs[number];
+    if (!instr.beside) return {};
+    if (!mayBeBeside(instr)) return bad("nothing but an operator or a copy without a predicate runs beside another");
+    size_t first = number;
+    while (first > 0 && program_.instrs[first].beside) --first;
+    if (first == number || !mayBeBeside(program_.instrs[first]))
+      return bad("there is no instruction directly before it that it could run beside");
+    if (number - first >= kMostBeside) return bad(fmt::format("more than {} instructions side by side", kMostBeside));
+    for (size_t other = first; other < number; ++other)
+      if (!independent(extents_, instr, program_.instrs[other]))
+        return bad(fmt::format("it runs beside instruction {}, and one writes what the other touches", other));
     return {};
   }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "inst/beside.h"
 #include "memory/passes.h"
 #include "memory/place.h"
 
@@ -16,6 +17,7 @@ constexpr MemoryPass kPasses[] = {
     {"copies", "removes copies: values are computed where they go, or read where they are", removeCopies},
     {"in-place", "lets results overwrite operands that nobody needs afterwards", shareInPlace},
     {"dead-stores", "removes instructions whose results nobody reads", removeDeadStores},
+    {"beside", "lets independent instructions run at the same time", putBeside},
     {"lifetimes", "allocates as late and gives back as early as can be", tightenLifetimes},
     {"place", "gives every buffer its offset in one arena", placeArena, true},
 };
@@ -26,6 +28,8 @@ std::span<const MemoryPass> memoryPasses() { return kPasses; }
 
 Status runMemoryPasses(Program& program, const MemoryOptions& options) {
   AGLOW_OK(checkSizes(program));
+  // Passes that share buffers go by the order of instructions alone.
+  forgetBeside(program);
   for (const MemoryPass& pass : kPasses) {
     const bool wanted = !options.before || options.before(pass);
     if (!wanted && !pass.required) continue;

@@ -16,6 +16,9 @@ Result<bool> removeCopies(Program& program);
 Result<bool> shareInPlace(Program& program);
 // Instructions whose results nobody reads go away.
 Result<bool> removeDeadStores(Program& program);
+// Independent instructions that have plans become neighbours that may run at the same time, where that is worth it and
+// takes no more memory.
+Result<bool> putBeside(Program& program);
 // Buffers are allocated as late and given back as early as can be.
 Result<bool> tightenLifetimes(Program& program);
 

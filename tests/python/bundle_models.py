@@ -112,6 +112,22 @@ def resnet50():
             {"x": np.random.default_rng(8).normal(size=(1, 3, 64, 64)).astype(np.float32)})
 
 
-MODELS = {"convnet": convnet, "resnet50": resnet50, "mlp": mlp, "int8": int8, "f16": f16, "gather": gather}
+def branches():
+    """Ways that do not depend on each other, small enough to be run side by side, and an index that may be wrong."""
+    net = Net()
+    wide = net.node("Relu", net.node("Conv", "x", net.weights(32, 16, 1, 1)))
+    deep = net.node("Conv", net.node("Conv", "x", net.weights(12, 16, 1, 1)), net.weights(20, 12, 3, 3), pads=[1] * 4)
+    pooled = net.node("Conv", net.node("MaxPool", "x", kernel_shape=[3, 3], pads=[1] * 4), net.weights(8, 16, 1, 1))
+    picked = net.node("Gather", "x", "i", axis=1)
+    last = net.node("Concat", wide, deep, pooled, picked, axis=1)
+    return (net.model([("x", TensorProto.FLOAT, [1, 16, 28, 28]), ("i", TensorProto.INT64, [4])],
+                      [("y", TensorProto.FLOAT, last)]),
+            {"x": np.random.default_rng(9).normal(size=(1, 16, 28, 28)).astype(np.float32),
+             "i": np.array([4, 0, 15, -2], np.int64)})
+
+
+MODELS = {"convnet": convnet, "branches": branches, "resnet50": resnet50, "mlp": mlp, "int8": int8, "f16": f16,
+          "gather": gather}
 # Of results against the interpreter's: relative, absolute.
-TOLERANCES = {"convnet": (1e-4, 1e-6), "resnet50": (1e-4, 1e-4), "mlp": (1e-4, 1e-5), "int8": (0, 0.0401), "f16": (4e-3, 1e-4), "gather": (0, 0)}
+TOLERANCES = {"convnet": (1e-4, 1e-6), "branches": (1e-4, 1e-5), "resnet50": (1e-4, 1e-4), "mlp": (1e-4, 1e-5),
+              "int8": (0, 0.0401), "f16": (4e-3, 1e-4), "gather": (0, 0)}

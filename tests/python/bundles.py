@@ -97,8 +97,8 @@ class Bundle:
         """What the interpreter gives."""
         words = []
         for name, value in (inputs or self.inputs).items():
-            np.save(self.folder / "in.npy", value)
-            words += ["--input", f"{name}={self.folder / 'in.npy'}"]
+            np.save(self.folder / f"{name}.npy", value)
+            words += ["--input", f"{name}={self.folder / name}.npy"]
         check(self.program, "run", self.path, "--backend", "interpreter", *words, "--output-dir", self.folder / "reference")
         return np.load(self.folder / "reference" / "0.npy")
 

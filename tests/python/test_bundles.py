@@ -106,9 +106,10 @@ def test_entries_for_several_batches_share_weights(program, tmp_path):
         assert filecmp.cmp(tmp_path / "out" / name, tmp_path / "dims" / name, shallow=False), name
 
 
-def test_parallel_for_of_the_host(program, tmp_path):
+@pytest.mark.parametrize("name, sizes", [("mlp", {"batch": 4096}), ("branches", {})])
+def test_parallel_for_of_the_host(name, sizes, program, tmp_path):
     """Units of work done one by one, last first, give the same bits as all at once."""
-    bundle = Bundle(program, tmp_path, "mlp", NATIVE, batch=4096)
+    bundle = Bundle(program, tmp_path, name, NATIVE, **sizes)
     bundle.link()
     _, alone = bundle.run()
     bundle.compile("out", ["--threads"])
@@ -116,6 +117,18 @@ def test_parallel_for_of_the_host(program, tmp_path):
     said, spread = bundle.run()
     assert said["run"] == 0 and said["units"] > 1
     assert spread == alone
+
+
+def test_a_fault_of_one_beside_others_is_that_of_its_instruction(program, tmp_path):
+    bundle = Bundle(program, tmp_path, "branches", NATIVE, ["--threads"])
+    bundle.link()
+    text = check(program, "compile", bundle.path, "--stop-after", "memory")
+    # Instructions are numbered as the program's lines; bodies of fused ones do not count.
+    lines = [line for line in text.partition("program @")[2].splitlines()[1:] if re.match(r"  [^ }]", line)]
+    number = next(i for i, line in enumerate(lines) if " Gather @out" in line)
+    assert any(lines[i].startswith("  beside ") for i in (number, number + 1))
+    said, _ = bundle.run(inputs=bundle.inputs | {"i": np.array([4, 0, 16, -2], np.int64)})
+    assert said["run"] == 1 | number << 4
 
 
 THREADS = r"""

@@ -3,6 +3,7 @@ import json
 import re
 
 import numpy as np
+import onnx
 import pytest
 
 from conftest import ROOT
@@ -88,7 +89,24 @@ def test_a_profile_shows_how_threads_share(aglow, tmp_path):
     assert names == {0: "instructions", 1: "thread 0", 2: "thread 1"}
     assert {event["tid"] for event in events if event["ph"] == "X"} == {0, 1, 2}
     table = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "1", "--profile")
-    assert re.search("kernel +ms +share +threads +even +GFLOP/s", table.out)
+    assert re.search("kernel +ms +share +threads +even +beside +GFLOP/s", table.out)
+
+
+def test_a_profile_shows_what_runs_side_by_side(aglow, tmp_path):
+    from bundle_models import MODELS
+    onnx.save(MODELS["branches"]()[0], tmp_path / "branches.onnx")
+    words = ["bench", tmp_path / "branches.onnx", "--backend", "cpu", "--runs", "20", "--profile", "--json"]
+    np.save(tmp_path / "i.npy", np.zeros(4, np.int64))
+    words += ["--input", f"i={tmp_path / 'i.npy'}"]
+    for threads in ("1", "2"):
+        done = aglow(*words, "--threads", threads)
+        assert done.code == 0, done.err
+        lines = json.loads(done.out)["profile"]["instructions"]
+        groups = [line["beside"] for line in lines if line["beside"] > 0]
+        assert groups and all(groups.count(group) > 1 for group in groups)
+        assert all(line["ms"] > 0 for line in lines)
+    done = aglow(*words, "--threads", "2", "--disable", "beside")
+    assert all(line["beside"] == 0 for line in json.loads(done.out)["profile"]["instructions"])
 
 
 def test_a_text_form_with_plans_runs(aglow, tmp_path):

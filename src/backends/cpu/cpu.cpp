@@ -53,27 +53,48 @@ private:
     return self.pool.run({.units = last - first, .threads = threads, .most = self.threads},
                          [&](int thread, int64_t begin, int64_t end) {
                            if (self.observer == nullptr) return step(addresses, first + begin, first + end);
-                           const auto start = std::chrono::steady_clock::now();
+                           part = {.thread = thread, .start = std::chrono::steady_clock::now()};
                            const int32_t status = step(addresses, first + begin, first + end);
-                           self.observer->part(self.instr, thread, start, std::chrono::steady_clock::now());
+                           if (!part.several) self.endPart(self.instr);
                            return status;
                          });
   }
 
-  static void observe(void* context, int32_t instr, int32_t after) {
+  static void observe(void* context, int32_t number, codegen::RunTime::Moment moment) {
     auto& self = *static_cast<CpuContext*>(context);
-    self.instr = static_cast<size_t>(instr);
-    if (after == 0)
-      self.observer->begin(self.instr);
-    else
-      self.observer->end(self.instr);
+    const auto instr = static_cast<size_t>(number);
+    switch (moment) {
+      case codegen::RunTime::Begins:
+        self.instr = instr;
+        return self.observer->begin(instr);
+      case codegen::RunTime::Ends:
+        return self.observer->end(instr);
+      case codegen::RunTime::PartBegins:
+        part.several = true;
+        part.start = std::chrono::steady_clock::now();
+        return;
+      case codegen::RunTime::PartEnds:
+        return self.endPart(instr);
+    }
   }
+
+  void endPart(size_t of) const { observer->part(of, part.thread, part.start, std::chrono::steady_clock::now()); }
+
+  // What this thread does for an observed run.
+  struct Part {
+    int thread = 0;
+    bool several = false;  // of instructions side by side, each told
+    RunObserver::Time start;
+  };
+  static thread_local Part part;
 
   ThreadPool& pool;
   int threads;  // at most
   RunObserver* observer = nullptr;
   size_t instr = 0;  // that the observer was told of last
 };
+
+thread_local CpuContext::Part CpuContext::part;
 
 class CpuExecutable final : public Executable {
 public:

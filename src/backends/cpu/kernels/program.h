@@ -10,13 +10,15 @@ using StepFunction = int32_t(void* const* addresses, int64_t begin, int64_t end)
 
 // What generated code may ask of the program around it.
 struct RunTime {
+  enum Moment : int32_t { Begins, Ends, PartBegins, PartEnds };
   // Calls step for parts of the units from begin to end, from any number of threads, of which `threads` are worth their
   // while; gives the largest of what the calls give. None: one call.
   int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t begin, int64_t end,
                          int32_t threads) = nullptr;
   void* parallelContext = nullptr;
-  // Called before (0) and after (1) each instruction, with its number; may be null.
-  void (*observe)(void* context, int32_t instr, int32_t after) = nullptr;
+  // Called before and after each instruction, with its number; for those side by side with that of the first alone, and
+  // besides for each part of one, by whichever thread does it. May be null.
+  void (*observe)(void* context, int32_t instr, Moment moment) = nullptr;
   void* observeContext = nullptr;
 };
 
@@ -28,6 +30,8 @@ struct ProgramStep {
     Alone,   // the function is called once, for all units
     Spread,  // the run time may call it in parts, on at most `threads` threads
     Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out
+    Beside,  // the next `function` steps, which are independent of each other, are shared as one, on `threads` threads
+    Member,  // of those: is cut into `threads` parts
   };
   int64_t units;         // of one round
   int32_t rounds;        // one after the other, each with the units after those of the round before
@@ -49,5 +53,14 @@ struct ProgramTables {
   const int64_t* offsets;
   const void* data;
 };
+
+// What the parts of steps side by side find in the slots before the addresses of the first step.
+struct Group {
+  const ProgramTables* tables;
+  const ProgramStep* head;
+  const RunTime* observer;  // or null
+  int64_t round;
+};
+inline constexpr int32_t kGroupSlots = sizeof(Group) / sizeof(void*);
 
 }  // namespace aglow::cpu

@@ -35,17 +35,52 @@ public:
     if (runTime_ == nullptr || instr == current_) return;
     end();
     current_ = instr;
-    runTime_->observe(runTime_->observeContext, instr, 0);
+    runTime_->observe(runTime_->observeContext, instr, RunTime::Begins);
   }
 
 private:
   void end() {
-    if (current_ >= 0) runTime_->observe(runTime_->observeContext, current_, 1);
+    if (current_ >= 0) runTime_->observe(runTime_->observeContext, current_, RunTime::Ends);
   }
 
   const RunTime* runTime_;
   int32_t current_ = -1;
 };
+
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Those of steps side by side that have a part in the round; steps with more rounds come first.
+int32_t inRound(const ProgramStep* head, int64_t round) {
+  int32_t count = head->function;
+  while (count > 0 && head[count].rounds <= round) --count;
+  return count;
+}
+
+// Parts of steps side by side, numbered from the first step's first. Where one fails, the number of the step, counted
+// from the last, stands above its status: the largest is that of the first step.
+int32_t doParts(void* const* slots, int64_t begin, int64_t end) {
+  const Group& group = *reinterpret_cast<const Group*>(slots);
+  const ProgramStep* const head = group.head;
+  const int32_t count = inRound(head, group.round);
+  int64_t first = 0;
+#pragma clang loop unroll(disable)
+  for (int32_t member = 1; member <= count && first < end; ++member) {
+    const ProgramStep& step = head[member];
+    const int64_t parts = step.threads, from = larger(begin - first, 0), to = smaller(end - first, parts);
+    first += parts;
+    if (from >= to) continue;
+    const RunTime* const observer = group.observer;
+    if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartBegins);
+    const int64_t before = group.round * step.units;
+    const int32_t status =
+        group.tables->functions[step.function](slots + kGroupSlots + (step.firstAddress - head[1].firstAddress),
+                                               before + step.units * from / parts, before + step.units * to / parts);
+    if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartEnds);
+    if (status != 0) return status | (head->function - member) << kStatusBits;
+  }
+  return 0;
+}
 
 void* addressOf(const ProgramTables& tables, void* const* bases, int32_t number) {
   const int32_t base = tables.bases[number];
@@ -57,6 +92,30 @@ void* addressOf(const ProgramTables& tables, void* const* bases, int32_t number)
 
 }  // namespace
 
+namespace {
+
+// Steps side by side; what the program gives where one fails.
+int32_t runBeside(const ProgramTables* tables, const ProgramStep* head, void* const* bases, void** slots,
+                  const RunTime* runTime, const RunTime* observer) {
+  Group& group = *reinterpret_cast<Group*>(slots);
+  group = {tables, head, observer != nullptr && observer->observe != nullptr ? observer : nullptr, 0};
+  const int32_t from = head[1].firstAddress, addresses = head[head->function + 1].firstAddress - from;
+#pragma clang loop unroll(disable)
+  for (int32_t slot = 0; slot < addresses; ++slot) slots[kGroupSlots + slot] = addressOf(*tables, bases, from + slot);
+#pragma clang loop unroll(disable)
+  for (; group.round < head->rounds; ++group.round) {
+    int64_t parts = 0;
+    for (int32_t member = inRound(head, group.round); member > 0; --member) parts += head[member].threads;
+    const int32_t status = runTime->parallelFor(runTime->parallelContext, doParts, slots, 0, parts, head->threads);
+    if (status == 0) continue;
+    const int32_t member = head->function - (status >> kStatusBits);
+    return (status & ((1 << kStatusBits) - 1)) | head[member].instr << kStatusBits;
+  }
+  return 0;
+}
+
+}  // namespace
+
 // `slots` has room for the addresses of any step. `observer` is the run time, or null where none is called.
 extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* bases, void** slots,
                                      const RunTime* runTime, const RunTime* observer) {
@@ -64,6 +123,13 @@ extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* b
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < tables->count; ++i) {
     const ProgramStep& step = tables->steps[i];
+    if (step.kind == ProgramStep::Beside) {
+      if (runTime->parallelFor == nullptr) continue;
+      observed.at(step.instr);
+      if (const int32_t status = runBeside(tables, &step, bases, slots, runTime, observer); status != 0) return status;
+      i += step.function;
+      continue;
+    }
     const int32_t addresses = tables->steps[i + 1].firstAddress - step.firstAddress;
 #pragma clang loop unroll(disable)
     for (int32_t slot = 0; slot < addresses; ++slot) slots[slot] = addressOf(*tables, bases, step.firstAddress + slot);

@@ -1,5 +1,10 @@
 #include "backends/cpu/llvm/program_tables.h"
 
+#include <algorithm>
+
+#include "inst/beside.h"
+#include "inst/cost.h"
+
 namespace aglow::codegen {
 
 namespace {
@@ -12,7 +17,14 @@ public:
       : functions_(functions), program_(program), memory_(memory), options_(options) {}
 
   void run() {
-    for (size_t i = 0; i < program_.instrs.size(); ++i) add(program_.instrs[i], static_cast<int32_t>(i));
+    const std::span<const Instr> instrs = program_.instrs;
+    for (size_t i = 0, end = 0; i < instrs.size(); i = end) {
+      end = options_.threads ? besideEnd(instrs, i) : i + 1;
+      if (end - i > 1)
+        addBeside(i, end);
+      else
+        add(instrs[i], static_cast<int32_t>(i));
+    }
     row({.kind = ProgramStep::Alone}, {});
   }
 
@@ -42,6 +54,70 @@ private:
            .threads = threads},
           step.addresses);
     }
+  }
+
+  // The first steps of all instructions, then the second ones, and so on.
+  void addBeside(size_t first, size_t end) {
+    std::vector<Steps> all;
+    size_t most = 0;
+    for (size_t i = first; i < end; ++i) {
+      all.push_back(functions_.of(program_.instrs[i]));
+      most = std::max(most, all.back().size());
+    }
+    for (size_t number = 0; number < most; ++number) {
+      std::vector<Member> members;
+      for (size_t i = first; i < end; ++i) {
+        const Steps& steps = all[i - first];
+        if (number < steps.size()) members.push_back(memberOf(steps[number], i));
+      }
+      addMembers(std::move(members), static_cast<int32_t>(first));
+    }
+  }
+
+  struct Member {
+    const Step* step;
+    size_t instr;
+    double microseconds;
+    int64_t parts;
+  };
+
+  Member memberOf(const Step& step, size_t number) const {
+    // As the pool cuts a step: a few parts for each thread that it is worth.
+    constexpr int64_t kParts = 4;
+    const Instr& instr = program_.instrs[number];
+    return {.step = &step,
+            .instr = number,
+            .microseconds = functions_.microseconds(instr, step),
+            .parts = std::min(step.units, kParts * functions_.threadsWorth(instr, step))};
+  }
+
+  void addMembers(std::vector<Member> members, int32_t instr) {
+    // Those with more rounds come first, as the loop over them wants it; then those whose parts take longest.
+    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+      return std::pair(a.step->rounds, a.microseconds / static_cast<double>(a.parts)) >
+             std::pair(b.step->rounds, b.microseconds / static_cast<double>(b.parts));
+    });
+    double sum = 0;
+    size_t addresses = cpu::kGroupSlots;
+    for (const Member& member : members) {
+      sum += member.microseconds;
+      addresses += member.step->addresses.size();
+    }
+    mostAddresses = std::max(mostAddresses, addresses);
+    row({.rounds = static_cast<int32_t>(members.front().step->rounds),
+         .function = static_cast<int32_t>(members.size()),
+         .kind = ProgramStep::Beside,
+         .instr = instr,
+         .threads = threadsWorth(sum)},
+        {});
+    for (const Member& member : members)
+      row({.units = member.step->units,
+           .rounds = static_cast<int32_t>(member.step->rounds),
+           .function = numberOf(member.step->function),
+           .kind = ProgramStep::Member,
+           .instr = static_cast<int32_t>(member.instr),
+           .threads = static_cast<int32_t>(member.parts)},
+          member.step->addresses);
   }
 
   void row(ProgramStep step, std::span<const StepAddress> addresses) {

@@ -11,11 +11,6 @@ namespace aglow::codegen {
 
 namespace {
 
-// Microseconds of work that a thread is worth: it takes about one to get it, and to say that it is done.
-constexpr double kWorthThread = 4;
-// More threads than this find nothing to do in the units that plans have.
-constexpr double kMostThreads = 64;
-
 std::string attributesText(const Attrs& attrs) {
   std::string text(attrs.op().name);
   for (const AttrValue& value : attrs.values()) {
@@ -118,13 +113,12 @@ Steps StepFunctions::emit(const Instr& instr, const std::string& name) {
   return steps;
 }
 
-// By a rough time for one thread on any of today's processors.
+double StepFunctions::microseconds(const Instr& instr, const Step& step) const {
+  return microsecondsOf(costOf(context_.program, instr)) / static_cast<double>(step.rounds);
+}
+
 int StepFunctions::threadsWorth(const Instr& instr, const Step& step) const {
-  if (step.units < 2) return 1;
-  constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
-  const Cost cost = costOf(context_.program, instr);
-  const double microseconds = cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes;
-  return static_cast<int>(std::clamp(microseconds / static_cast<double>(step.rounds) / kWorthThread, 1., kMostThreads));
+  return step.units < 2 ? 1 : aglow::threadsWorth(microseconds(instr, step));
 }
 
 }  // namespace aglow::codegen

@@ -20,6 +20,8 @@ public:
   Steps of(const Instr& instr);
   // What addresses in the program's data are offsets from.
   const std::string& data() const { return kernels_.data; }
+  // A rough time for one round of a step on one thread.
+  double microseconds(const Instr& instr, const Step& step) const;
   // How many threads get a step of an instruction done sooner than fewer would.
   int threadsWorth(const Instr& instr, const Step& step) const;
 
