@@ -62,7 +62,8 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
   const std::vector<FunctionParam> epilogue{{.kind = FunctionParam::Kind::Epilogue}};
   KernelPlan plan;
 
-  constexpr int64_t kRuns = 4;  // fewer do not balance
+  constexpr int64_t kRuns = 4;       // fewer do not balance
+  constexpr int64_t kManyRuns = 16;  // for as many threads, where tiles are enough for that
   constexpr int64_t kUnits = 32;
   constexpr int64_t kLargest = 32 << 20;  // bytes of scratch memory for all tiles at once
   const int64_t rows = machine.registers >= 32 ? 14 : 6;
@@ -73,7 +74,7 @@ KernelPlan planWinogradConv(const ConvShape& s, int64_t tile, const Machine& mac
   const int64_t fitting = room / (tileBytes * rows) * rows;
   const bool byRuns = d.tiles >= kRuns * rows && (fitting >= rows || d.tiles * tileBytes > kLargest);
   if (byRuns) {
-    const int64_t most = std::max<int64_t>(d.tiles / kRuns / rows * rows, rows);
+    const int64_t most = std::max<int64_t>(d.tiles / kManyRuns / rows * rows, rows);
     d.unitElements = layOut(d, std::clamp(fitting >= rows ? fitting : 4 * rows, rows, most), positions, lanes);
     d.units = std::min(kUnits, ceilDiv(d.tiles, d.run));
     d.products = productsOf(d, s, positions, machine);

@@ -87,7 +87,9 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   const auto most = static_cast<int64_t>(tileFlops(d, machine) / kUnitFlops) / images;
   const int64_t wanted = std::clamp<int64_t>(most, 1, ceilDiv(passes > 1 ? kUnitsWithPasses : kUnits, images));
   d.tileGroups = std::clamp<int64_t>(weightsFit ? std::max(fitting, wanted) : fitting, 1, allTiles);
-  d.panelGroups = std::clamp<int64_t>(ceilDiv(wanted, d.tileGroups), 1, d.panels);
+  // Even groups: a unit of two panels among units of one would be waited for.
+  const int64_t panelsOfUnit = std::max<int64_t>(d.panels / ceilDiv(wanted, d.tileGroups), 1);
+  d.panelGroups = std::max<int64_t>(ceilDiv(d.panels, panelsOfUnit), 1);
 
   const int64_t unitTiles = ceilDiv(allTiles, d.tileGroups), unitPanels = ceilDiv(d.panels, d.panelGroups);
   d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel * (d.wide ? 2 : 1) : 0;
