@@ -1,8 +1,9 @@
 // A transposed convolution is a convolution with steps of 1, of which there are two. Results a stride apart see the
 // same places of the input through other taps: the phases of a stride are channels of one convolution over the input,
 // and take their places afterwards. Where dilations lie badly for that, the input is spread by zeros, and the filter
-// turned.
+// turned. A divisor of both stride and dilation spreads the result instead.
 #include <algorithm>
+#include <numeric>
 
 #include "graph/op_views.h"
 #include "lower/rules.h"
@@ -224,6 +225,41 @@ bool phasesPay(const Window& window, bool depthwise) {
   return phases < spread;
 }
 
+// What stride and dilation have in common along each axis: only results that far apart see any input.
+std::vector<int64_t> commonSteps(const Window& window) {
+  std::vector<int64_t> steps;
+  for (size_t a = 0; a < window.kernel.size(); ++a)
+    steps.push_back(std::gcd(window.strides[a], window.kernel[a] == 1 ? window.strides[a] : window.dilations[a]));
+  return steps;
+}
+
+// The results that see some input are a transposed convolution with smaller steps, without what the pads cut; the
+// others are the bias.
+Value bySpreadingResults(Builder& b, const ConvTransposeNode& v, Window window, const std::vector<int64_t>& steps) {
+  const Shape& y = v.type().shape();
+  const auto axes = static_cast<size_t>(window.axes());
+  for (size_t a = 0; a < axes; ++a) {
+    window.strides[a] /= steps[a];
+    window.dilations[a] = std::max<int64_t>(window.dilations[a] / steps[a], 1);
+  }
+  const Value dense = b.convTranspose(v.x(), v.filter(), Value(),
+                                      {.strides = window.strides, .dilations = window.dilations, .group = v.group()});
+  const Value all = spread(b, dense, steps);
+  std::vector<int64_t> pads(2 * axes), front{0, 0}, back{0, 0};
+  for (size_t a = 0; a < axes; ++a) {
+    pads[a] = -window.before[a];
+    pads[axes + a] = y[static_cast<int>(a) + 2] + window.before[a] - all.dim(static_cast<int>(a) + 2);
+  }
+  Value result = cropped(b, all, pads);
+  front.insert(front.end(), pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
+  back.insert(back.end(), pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
+  if (result.shape() != y) result = b.pad(result, b.scalarLike(result, 0), {.before = front, .after = back});
+  if (!v.bias()) return result;
+  std::vector<int64_t> channels(axes + 2, 1);
+  channels[1] = y[1];
+  return b.add(result, b.reshaped(v.bias(), channels));
+}
+
 }  // namespace
 
 std::vector<Value> convTranspose(Builder& b, Node& node) {
@@ -235,6 +271,10 @@ std::vector<Value> convTranspose(Builder& b, Node& node) {
   for (int a = 0; a < window.axes(); ++a)
     if (v.x().dim(a + 2) == 1)
       window.strides[static_cast<size_t>(a)] = std::min(window.strides[static_cast<size_t>(a)], window.reach(a));
+  // Taps of one phase are a convolution over the input already.
+  const std::vector<int64_t> steps = commonSteps(window);
+  for (size_t a = 0; a < steps.size(); ++a)
+    if (steps[a] > 1 && window.kernel[a] > 1) return {bySpreadingResults(b, v, window, steps)};
   return {phasesPay(window, isDepthwise(v)) ? byPhases(b, v, window) : bySpreading(b, v, window)};
 }
 

@@ -67,17 +67,18 @@ def conv(x, filter, bias=None, *, group=1, **window):
     return y if bias is None else y + bias.reshape(-1, *[1] * rank)
 
 
-def conv_transpose(x, filter, bias=None, *, strides, pads, group=1, output_padding=None):
+def conv_transpose(x, filter, bias=None, *, strides, pads, group=1, output_padding=None, dilations=None):
     rank = x.ndim - 2
     kernel, width = filter.shape[2:], filter.shape[1]
-    extra = output_padding or [0] * rank
-    full = [(x.shape[i + 2] - 1) * strides[i] + kernel[i] + extra[i] for i in range(rank)]
+    extra, steps = output_padding or [0] * rank, dilations or [1] * rank
+    reach = [(kernel[i] - 1) * steps[i] + 1 for i in range(rank)]
+    full = [(x.shape[i + 2] - 1) * strides[i] + reach[i] + extra[i] for i in range(rank)]
     y = np.zeros([x.shape[0], width * group, *full], x.dtype)
     inside = x.shape[1] // group
     for c in range(x.shape[1]):
         channels = slice(c // inside * width, (c // inside + 1) * width)
         for at in itertools.product(*map(range, x.shape[2:])):
-            cut = tuple(slice(a * s, a * s + k) for a, s, k in zip(at, strides, kernel))
+            cut = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, steps))
             y[(slice(None), channels, *cut)] += np.multiply.outer(x[(slice(None), c, *at)], filter[c])
     y = y[(slice(None), slice(None), *(slice(pads[i], full[i] - pads[i + rank]) for i in range(rank)))]
     return y if bias is None else y + bias.reshape(-1, *[1] * rank)
@@ -99,6 +100,11 @@ def max_pool_with_indices(x, kernel, **window):
 # ---- places
 
 REDUCTIONS = {"none": lambda old, new: new, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def gather_elements(data, indices, axis):
+    inside = tuple(slice(None) if a == axis else slice(n) for a, n in enumerate(indices.shape))
+    return np.take_along_axis(data[inside], indices, axis)
 
 
 def gather_nd(data, indices, batch_dims=0):

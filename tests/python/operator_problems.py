@@ -180,6 +180,13 @@ LINEAR = {
                       problem("f32[1,2,2,3,2]", "f32[2,3,2,2,3]", tolerance=16,
                               is_=lambda x, w: oracles.conv_transpose(x, w, strides=[2, 2, 2], pads=[0] * 6),
                               attrs="strides = [2, 2, 2]"),
+                      *[problem("f32[2,4,5,4]", "f32[4,3,3,2]", "f32[6]", tolerance=16,
+                                is_=lambda x, w, b, s=strides, d=dilations, e=extra: oracles.conv_transpose(
+                                    x, w, b, strides=s, pads=[1, 0, 2, 1], output_padding=e, dilations=d, group=2),
+                                attrs=f"strides = {strides}, dilations = {dilations}, pads = [1, 0, 2, 1], "
+                                      f"output_padding = {extra}, group = 2")
+                        for strides, dilations, extra in (([2, 2], [2, 2], [1, 0]), ([4, 1], [2, 3], [0, 0]),
+                                                          ([6, 3], [4, 3], [3, 2]))],
                       problem("f32[1,2,1,5]", "f32[2,1,3,2]", tolerance=16,
                               is_=lambda x, w: oracles.conv_transpose(x, w, strides=[1000000007, 2], pads=[0] * 4),
                               attrs="strides = [1000000007, 2]")],
@@ -201,7 +208,12 @@ PLACES = {
                problem("f32[2,4,3]", "i32[3] in 0..3", is_=lambda d, i: np.take(d, i, 1), attrs="axis = 1")],
     "GatherElements": [problem("T[4,3]", "i64[2,3] in -4..3", is_=lambda d, i: np.take_along_axis(d, i, 0), kinds=PLAIN),
                        problem("f32[3,5]", "i32[3,2] in 0..4", is_=lambda d, i: np.take_along_axis(d, i, 1),
-                               attrs="axis = 1")],
+                               attrs="axis = 1"),
+                       *[problem("T[4,3,5]", "i64[2,3,4] in -3..2", is_=lambda d, i, a=a: oracles.gather_elements(d, i, a),
+                                 attrs=f"axis = {a}", kinds=["f64", "f16", "u8"]) for a in (0, 1, 2)],
+                       *[problem("f32[3,2,1100]", "i32[3,2,1030] in -2..1", attrs=f"axis = {a}",
+                                 is_=lambda d, i, a=a: oracles.gather_elements(d, i, a)) for a in (1, 2)],
+                       problem("f32[3,4]", "i64[0,4]", is_=lambda d, i: np.zeros((0, 4), "f4"))],
     "GatherND": [problem("T[3,4,2]", "i64[5,2] in 0..2", is_=oracles.gather_nd, kinds=PLAIN),
                  problem("f32[2,3,4]", "i64[2,1] in -3..2", is_=lambda d, i: oracles.gather_nd(d, i, 1),
                          attrs="batch_dims = 1")],

@@ -71,6 +71,22 @@ def test_nonzero_of_nothing(run):
     check(run, made, {"x": np.zeros((3, 8), np.float32)})
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8", "f2", "i8", "i4", "i2", "u1", "i1", "?"])
+def test_nonzero_of_every_kind_and_rank(run, kind):
+    shapes = [(), (1,), (7,), (3, 5), (2, 0, 3), (2, 3, 4), (1, 2, 1, 6)]
+    inputs = {f"x{i}": RNG.integers(0, 2, shape).astype(kind) for i, shape in enumerate(shapes)}
+    if kind[0] == "f":
+        inputs["x3"][:, :3] = [-0.0, np.nan, np.finfo(kind).smallest_subnormal]
+    kinds = [h.np_dtype_to_tensor_dtype(value.dtype) for value in inputs.values()]
+    made = model([node("NonZero", [name], [f"y{name}"]) for name in inputs],
+                 [info(name, elem, value.shape) for (name, value), elem in zip(inputs.items(), kinds)],
+                 [info(f"y{name}", T.INT64, None) for name in inputs])
+    for value, got in zip(inputs.values(), run(made, inputs), strict=True):
+        expected = np.array(np.nonzero(value)) if value.ndim else np.zeros((0, int(value != 0)), I64)
+        assert got.dtype == I64 and got.shape == expected.shape
+        np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_branch_on_a_computed_condition(run, sign):
     then = h.make_graph([node("MatMul", ["r", "W"], ["t"])], "t", [], [info("t", T.FLOAT, None)])

@@ -58,6 +58,7 @@ const NativeKernels& kernels() {
       AGLOW_ENTRY(scatter_chains),
       AGLOW_DOMAINS(scatter),
       AGLOW_ENTRY(gather_elements),
+      AGLOW_ENTRY(gather_along),
       AGLOW_DOMAINS(scatter_totals),
       AGLOW_DOMAINS(scatter_narrow),
       AGLOW_WIDTHS(scan_lanes),
@@ -211,6 +212,30 @@ TEST(GenericReduce, PassesBlocksInEveryDirection) {
         check(attrsOf("Reduce").set("kind", how).set("axes", axes), {drawn(kind, {7, 21, 133})});
 }
 
+TEST(GenericReduce, PassesWideBlocksAndManyShortRuns) {
+  for (const char* how : {"sum", "mean", "max", "min"}) {
+    // Columns in blocks of 64, 128 and 512, with and without a rest, by few and many places.
+    for (const Shape& shape : {Shape{37, 64}, Shape{5, 1000}, Shape{66, 2101}, Shape{3, 8200}, Shape{2, 35, 4107}})
+      check(attrsOf("Reduce").set("kind", how).set("axes", Ints{shape.rank() - 2}), {drawn(Float32, shape)});
+    // Runs shorter than a vector, as long, with a rest, and as long as one that is cut. Sums of these cancel too much.
+    for (const int64_t run : {2, 3, 4, 5, 16, 17, 31, 100, 2047, 2048, 2049, 4100})
+      if (run < 1000 || how != std::string("sum"))
+        check(attrsOf("Reduce").set("kind", how).set("axes", Ints{1}), {drawn(Float32, {83, run})});
+  }
+}
+
+TEST(GenericReduce, TakesShortRunsThatLeaveTheRangeOrHoldNan) {
+  for (const int64_t run : {20, 67}) {
+    std::vector<double> values(static_cast<size_t>(40 * run), 1);
+    for (size_t i = 0; i < static_cast<size_t>(run); ++i) values[i] = 3e38;
+    values[static_cast<size_t>(5 * run + 7)] = std::numeric_limits<double>::quiet_NaN();
+    values[static_cast<size_t>(6 * run + run - 1)] = std::numeric_limits<double>::infinity();
+    const Tensor x = Tensor::of(Type(Float32, {40, run}), values);
+    for (const char* how : {"sum", "mean", "max", "min"})
+      for (const int64_t axis : {0, 1}) check(attrsOf("Reduce").set("kind", how).set("axes", Ints{axis}), {x});
+  }
+}
+
 TEST(GenericReduce, KeepsLongSumsExact) {
   const Tensor rows(f32({1, 1 << 17}, std::vector<double>(1 << 17, 0.1F)));
   const double expected = 0.1F * (1 << 17);
@@ -302,6 +327,12 @@ TEST(GenericArgReduce, BreaksTiesAndKnowsNan) {
         for (const int64_t axis : {0, 1, 2})
           check(attrsOf("ArgReduce").set("kind", how).set("last", last).set("axis", axis),
                 {crowded(kind, {5, 40, 70})});
+  for (const ElemKind kind : {Float32, Float16, Int64, UInt64})
+    for (const char* how : {"max", "min"})
+      for (const int64_t last : {0, 1})
+        for (const int64_t extent : {127, 128, 129, 300})
+          check(attrsOf("ArgReduce").set("kind", how).set("last", last).set("axis", int64_t{1}),
+                {crowded(kind, {9, extent})});
 }
 
 TEST(GenericScan, RunsBothWays) {
@@ -310,6 +341,15 @@ TEST(GenericScan, RunsBothWays) {
       for (const int64_t axis : {0, 1, 2})
         check(attrsOf("Scan").set("axis", axis).set("exclusive", flags & 1).set("reverse", flags >> 1),
               {drawn(kind, {3, 20, 70})});
+  for (const char* how : {"sum", "prod"})
+    for (const int64_t flags : {0, 1, 2, 3})
+      for (const Shape& shape : {Shape{7, 20}, Shape{5, 1000}, Shape{2, 6, 8209}})
+        check(attrsOf("Scan")
+                  .set("kind", how)
+                  .set("axis", int64_t{shape.rank() - 2})
+                  .set("exclusive", flags & 1)
+                  .set("reverse", flags >> 1),
+              {drawn(Float32, shape)});
 }
 
 TEST(GenericTopK, SortsAsFarAsAsked) {

@@ -60,7 +60,7 @@ TEST(LowerConvTranspose, AddsTheFilterAtEveryElement) {
   for (int round = 0; round < 300; ++round) {
     const int64_t group = rng.between(1, 2), in = rng.between(1, 2), out = rng.between(1, 2),
                   extent = rng.between(1, 4);
-    const int64_t kernel = rng.between(1, 9), stride = rng.between(1, 6), dilation = rng.between(1, 2);
+    const int64_t kernel = rng.between(1, 9), stride = rng.between(1, 6), dilation = rng.between(1, 6);
     // Pads may exceed the kernel, and then cut into what the input itself gives.
     const int64_t before = rng.between(0, 5), after = rng.between(0, 5), extra = rng.between(0, 2);
     const int64_t size = (extent - 1) * stride + (kernel - 1) * dilation + 1 + extra - before - after;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "import/onnx/op_support.h"
@@ -66,30 +68,65 @@ void compress(OpImport& c) {
   c.out(c.b.gather(x, c.b.ints(kept), {.axis = axis}));
 }
 
+// 1 where one of the counted bits of an element is set.
+template <class Bits>
+void markNonZero(const std::byte* data, Bits counted, std::vector<uint8_t>& marks) {
+  for (size_t i = 0; i < marks.size(); ++i) {
+    Bits bits;
+    std::memcpy(&bits, data + i * sizeof(Bits), sizeof(Bits));
+    marks[i] = (bits & counted) != 0 ? 1 : 0;
+  }
+}
+
+// 1 where an element is not zero. A float's sign says nothing, but in kinds of 8 bits, some of which have no negative
+// zero.
+std::vector<uint8_t> nonZeroMarks(const Tensor& x) {
+  const ElemKind kind = x.type().kind();
+  std::vector<uint8_t> marks(static_cast<size_t>(x.type().elements()));
+  const auto mark = [&]<class Bits>(Bits all) {
+    markNonZero<Bits>(x.data(), isFloat(kind) ? static_cast<Bits>(all >> 1) : all, marks);
+    return marks;
+  };
+  const int bits = elemInfo(kind).bits;
+  if (bits == 64) return mark(std::numeric_limits<uint64_t>::max());
+  if (bits == 32) return mark(std::numeric_limits<uint32_t>::max());
+  if (bits == 16) return mark(std::numeric_limits<uint16_t>::max());
+  if (kind == ElemKind::Bool || kind == ElemKind::UInt8 || kind == ElemKind::Int8)
+    return mark(std::numeric_limits<uint8_t>::max());
+  const std::vector<double> values = x.doubles();
+  std::transform(values.begin(), values.end(), marks.begin(), [](double value) { return value != 0 ? 1 : 0; });
+  return marks;
+}
+
+// One row of coordinates for each axis.
 void nonZero(OpImport& c) {
   const Tensor x = c.constant(0);
   const Shape& shape = x.type().shape();
-  const std::vector<double> values = x.doubles();
-  // One row of coordinates for each axis.
-  const auto axes = static_cast<size_t>(shape.rank());
-  std::vector<std::vector<int64_t>> found(axes);
-  std::vector<int64_t> at(axes, 0);
-  int64_t count = 0;
-  for (const double value : values) {
-    if (value != 0) {
-      ++count;
-      for (size_t axis = 0; axis < axes; ++axis) found[axis].push_back(at[axis]);
+  const std::vector<uint8_t> marks = nonZeroMarks(x);
+  const int64_t count = std::accumulate(marks.begin(), marks.end(), int64_t{0});
+  Tensor found(Type(ElemKind::Int64, Shape{shape.rank(), count}));
+  auto* coordinates = reinterpret_cast<int64_t*>(found.mutableData());
+  // Line by line of the last axis: places along it are written without a branch, and the other coordinates stay.
+  const int last = shape.rank() - 1;
+  const auto extent = static_cast<size_t>(last < 0 ? 1 : shape[last]);
+  std::vector<int64_t> at(static_cast<size_t>(std::max(last, 0)), 0), places(extent + 1);
+  int64_t done = 0;
+  for (size_t line = 0; line < marks.size(); line += extent) {
+    size_t some = 0;
+    for (size_t i = 0; i < extent; ++i) {
+      places[some] = static_cast<int64_t>(i);
+      some += marks[line + i];
     }
-    for (size_t axis = axes; axis-- > 0;) {
-      if (++at[axis] < shape[static_cast<int>(axis)]) break;
-      at[axis] = 0;
+    for (int axis = 0; axis < last; ++axis)
+      std::fill_n(coordinates + axis * count + done, some, at[static_cast<size_t>(axis)]);
+    if (last >= 0) std::copy_n(places.begin(), some, coordinates + last * count + done);
+    done += static_cast<int64_t>(some);
+    for (int axis = last - 1; axis >= 0; --axis) {
+      if (++at[static_cast<size_t>(axis)] < shape[axis]) break;
+      at[static_cast<size_t>(axis)] = 0;
     }
   }
-  std::vector<int64_t> coordinates;
-  coordinates.reserve(axes * static_cast<size_t>(count));
-  for (const std::vector<int64_t>& row : found) coordinates.insert(coordinates.end(), row.begin(), row.end());
-  const Type type(ElemKind::Int64, Shape{shape.rank(), count});
-  c.out(c.b.constant(Tensor::of(type, coordinates)));
+  c.out(c.b.constant(std::move(found)));
 }
 
 // Rows of values in ascending order; NaN is larger than all others and equal to itself.

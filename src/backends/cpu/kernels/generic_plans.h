@@ -61,8 +61,8 @@ KernelStep step(std::string kernel, const Desc& desc, const Items& items, std::v
 // The window of a convolution or pool, with axes joined that it leaves as they are.
 WindowDesc windowDesc(const Problem& problem, const std::vector<int64_t>& kernel);
 
-// The lines of a tensor along an axis; none of its extents is zero.
-LinesDesc linesDesc(const Shape& shape, int64_t axis);
+// The lines of a tensor along an axis, in blocks of `cols`; none of its extents is zero.
+LinesDesc linesDesc(const Shape& shape, int64_t axis, int64_t cols = kReduceCols);
 
 template <int S>
 void addAxis(Axes<S>& axes, const typename Axes<S>::Axis& axis) {

@@ -92,6 +92,7 @@ std::span<const KernelRow> convRows();
 std::span<const KernelRow> poolRows();
 std::span<const KernelRow> attentionRows();
 std::span<const KernelRow> recurrentRows();
+std::span<const KernelRow> indexRows();
 std::span<const KernelRow> genericRows();
 
 template <class Desc>

@@ -8,7 +8,7 @@ namespace {
 template <class Accepts>
 const KernelRow* firstRow(Op op, const Accepts& accepts) {
   for (const std::span<const KernelRow> rows :
-       {gemmRows(), convRows(), poolRows(), attentionRows(), recurrentRows(), genericRows()})
+       {gemmRows(), convRows(), poolRows(), attentionRows(), recurrentRows(), indexRows(), genericRows()})
     for (const KernelRow& row : rows)
       if (row.op == op && accepts(row)) return &row;
   return nullptr;

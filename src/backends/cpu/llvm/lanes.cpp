@@ -12,6 +12,28 @@ namespace {
 using enum ElemKind;
 using nest::isReal;
 
+// Whether a value has been held between two numbers of [lowest, highest], as extremum() does it: NaN stays NaN.
+bool isHeld(const llvm::Value* value, double lowest, double highest) {
+  bool above = false, below = false;
+  while (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(value)) {
+    const auto* test = llvm::dyn_cast<llvm::FCmpInst>(choice->getCondition());
+    const auto* bound = llvm::dyn_cast<llvm::Constant>(choice->getTrueValue());
+    if (bound != nullptr && bound->getType()->isVectorTy()) bound = bound->getSplatValue();
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(bound);
+    if (test == nullptr || number == nullptr || test->getOperand(0) != choice->getTrueValue() ||
+        test->getOperand(1) != choice->getFalseValue())
+      return false;
+    const double end = number->getType()->isFloatTy() ? static_cast<double>(number->getValueAPF().convertToFloat())
+                                                      : number->getValueAPF().convertToDouble();
+    if (!(end >= lowest && end <= highest)) return false;
+    above = above || test->getPredicate() == llvm::CmpInst::FCMP_OGT;
+    below = below || test->getPredicate() == llvm::CmpInst::FCMP_OLT;
+    if (above && below) return true;
+    value = choice->getFalseValue();
+  }
+  return false;
+}
+
 }  // namespace
 
 llvm::Type* LaneBuilder::storedScalar(ElemKind kind) const {
@@ -68,6 +90,10 @@ llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, ElemKind to) {
                              ? static_cast<double>(std::nextafterf(static_cast<float>(limit), 0))
                              : std::nextafter(limit, 0.0);
   const auto end = [&](double x) { return llvm::ConstantFP::get(real, x); };
+  if (isHeld(value, lowest, highest)) {
+    llvm::Value* ordered = b.CreateSelect(b.CreateFCmpORD(value, value), value, end(0));
+    return isSigned(to) ? b.CreateFPToSI(ordered, integer) : b.CreateFPToUI(ordered, integer);
+  }
   llvm::Value* held = b.CreateSelect(b.CreateFCmpOGT(value, end(lowest)), value, end(lowest));
   held = b.CreateSelect(b.CreateFCmpOLT(held, end(highest)), held, end(highest));
   llvm::Value* result = isSigned(to) ? b.CreateFPToSI(held, integer) : b.CreateFPToUI(held, integer);

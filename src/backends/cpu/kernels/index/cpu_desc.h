@@ -29,6 +29,17 @@ struct GatherElementsDesc {
   int64_t outer, rowBlock, colBlocks;
 };
 
+// Each element of the result at its own coordinates, but for one axis, whose place its index says. An item is a piece
+// of kGatherCols neighbours of a row along the last axis; `beside` is how far neighbours lie apart when their indices
+// are the same, `skip` how far places of the axis do.
+struct GatherAlongDesc {
+  IndexDesc indices;
+  int64_t elemBytes;
+  int64_t cols, pieces, beside, skip;
+  Items items;
+  Axes<1> rows;
+};
+
 // The scratch memory holds, for each row of data, the last update of it (-1: none), and for each update the one before
 // it of the same row; or, where rows of one element are combined, what they come to. An item is a piece of a row.
 struct ScatterDesc {

@@ -45,10 +45,11 @@ template <class T>
     const int64_t row = item / d->colBlocks * d->rowBlock, last = least(row + d->rowBlock, d->outer);
     int64_t places[kGatherCols];
     if (!placesOf(d->indices, p[d->indices.operand], col, count, places)) return kBadIndex;
-    int64_t runs = 1;
-    for (int64_t i = 1; i < count; ++i) runs += places[i] == places[i - 1] + 1 ? 0 : 1;
     constexpr int64_t kLong = 4;
-    if (runs * kLong > count) {
+    int64_t runs = 1;
+    if (d->outer > 1)
+      for (int64_t i = 1; i < count; ++i) runs += places[i] == places[i - 1] + 1 ? 0 : 1;
+    if (d->outer == 1 || runs * kLong > count) {
       for (int64_t r = row; r < last; ++r) {
         const T* from = data + r * extent;
         T* to = result + r * columns + col;
@@ -69,7 +70,35 @@ template <class T>
   return kDone;
 }
 
+template <class T>
+[[gnu::always_inline]] inline int32_t gatherAlong(const GatherAlongDesc* d, void* const* p, int64_t begin,
+                                                  int64_t end) {
+  const T* data = static_cast<const T*>(p[1]);
+  T* result = static_cast<T*>(p[0]);
+  const int64_t last = d->items.first(end);
+  int64_t item = d->items.first(begin);
+  Walk<1> row(d->rows, item / d->pieces);
+  for (; item < last; ++item) {
+    const int64_t first = item % d->pieces * kGatherCols, count = least(kGatherCols, d->cols - first);
+    const int64_t at = item / d->pieces * d->cols + first;
+    int64_t places[kGatherCols];
+    if (!placesOf(d->indices, p[d->indices.operand], at, count, places)) return kBadIndex;
+    const T* from = data + row.offset[0] + first * d->beside;
+    T* to = result + at;
+    for (int64_t i = 0; i < count; ++i) to[i] = from[places[i] * d->skip + i * d->beside];
+    if (first + count == d->cols) row.next();
+  }
+  return kDone;
+}
+
 }  // namespace
+
+extern "C" int32_t aglow_gather_along(const GatherAlongDesc* d, void* const* p, int64_t begin, int64_t end) {
+  if (d->elemBytes == 1) return gatherAlong<uint8_t>(d, p, begin, end);
+  if (d->elemBytes == 2) return gatherAlong<uint16_t>(d, p, begin, end);
+  if (d->elemBytes == 4) return gatherAlong<uint32_t>(d, p, begin, end);
+  return gatherAlong<uint64_t>(d, p, begin, end);
+}
 
 extern "C" int32_t aglow_gather_elements(const GatherElementsDesc* d, void* const* p, int64_t begin, int64_t end) {
   if (d->elemBytes == 1) return gatherElements<uint8_t>(d, p, begin, end);

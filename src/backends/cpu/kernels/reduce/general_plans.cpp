@@ -26,13 +26,20 @@ int64_t neutral(Combination how, ElemKind kind) {
   return isFloat(kind) ? std::bit_cast<int64_t>(value(double{})) : value(int64_t{});
 }
 
+// How wide blocks are so that `outer` times as many columns are still enough items for many threads.
+int64_t blockCols(int64_t outer, int64_t columns) {
+  constexpr int64_t kEnough = 16;
+  int64_t cols = kWideCols;
+  while (cols > kReduceCols && outer * ceilDiv(columns, cols) < kEnough) cols /= 2;
+  return cols;
+}
+
 }  // namespace
 
-LinesDesc linesDesc(const Shape& shape, int64_t axis) {
+LinesDesc linesDesc(const Shape& shape, int64_t axis, int64_t cols) {
   const AxisLines lines(shape, axis);
-  LinesDesc desc{lines.extent, lines.stride, ceilDiv(lines.stride, kReduceCols), {}};
-  desc.items =
-      dealt(lines.outer * desc.blocks, std::min<int64_t>(lines.stride, kReduceCols) * lines.extent, kUnitElements);
+  LinesDesc desc{lines.extent, lines.stride, cols, ceilDiv(lines.stride, cols), {}};
+  desc.items = dealt(lines.outer * desc.blocks, std::min<int64_t>(lines.stride, cols) * lines.extent, kUnitElements);
   return desc;
 }
 
@@ -69,12 +76,14 @@ KernelPlan reduce(const Problem& problem, const Machine& machine) {
     if (axis.extent == 1 || (axis.to == 0 && desc.places == 0)) continue;
     addAxis(axis.to == 0 ? desc.reduced : desc.kept, {axis.extent, {axis.from}});
   }
-  addAxis(desc.kept, {ceilDiv(desc.cols, kReduceCols), {kReduceCols}});
+  const bool lanes = kind == ElemKind::Float32 && how != kProd;
+  desc.block = lanes ? blockCols(desc.kept.count(), desc.cols) : kReduceCols;
+  addAxis(desc.kept, {ceilDiv(desc.cols, desc.block), {desc.block}});
   const int64_t each = std::max<int64_t>(desc.places, 1);
   desc.places /= desc.run;
-  desc.items = dealt(desc.kept.count(), std::min<int64_t>(desc.cols, kReduceCols) * each, kUnitElements);
+  desc.items = dealt(desc.kept.count(), std::min<int64_t>(desc.cols, desc.block) * each, kUnitElements);
 
-  if (kind == ElemKind::Float32 && how != kProd) {
+  if (lanes) {
     plan.steps.push_back(step("reduce_lanes" + lanesName(machine), desc, desc.items));
   } else {
     plan.steps.push_back(step("reduce" + domainName(domainFor(kind)), desc, desc.items, loadAndStore(kind)));
@@ -86,11 +95,17 @@ KernelPlan scan(const Problem& problem, const Machine& machine) {
   KernelPlan plan;
   const Type& x = problem.inType(0);
   if (x.elements() == 0) return plan;
-  ScanDesc desc{linesDesc(x.shape(), problem.attrs.integer("axis")), combinationOf(problem.attrs.word("kind")),
-                problem.attrs.integer("exclusive"), problem.attrs.integer("reverse")};
-  const bool lanes = x.kind() == ElemKind::Float32 && desc.lines.stride >= kReduceCols;
-  plan.steps.push_back(step("scan" + (lanes ? "_lanes" + lanesName(machine) : domainName(domainFor(x.kind()))), desc,
-                            desc.lines.items, loadAndStore(x.kind())));
+  const int64_t axis = problem.attrs.integer("axis");
+  const AxisLines along(x.shape(), axis);
+  const bool lanes = x.kind() == ElemKind::Float32 && along.stride >= machine.lanes;
+  const ScanDesc desc{linesDesc(x.shape(), axis, lanes ? blockCols(along.outer, along.stride) : kReduceCols),
+                      combinationOf(problem.attrs.word("kind")), problem.attrs.integer("exclusive"),
+                      problem.attrs.integer("reverse")};
+  if (lanes)
+    plan.steps.push_back(step("scan_lanes" + lanesName(machine), desc, desc.lines.items));
+  else
+    plan.steps.push_back(
+        step("scan" + domainName(domainFor(x.kind())), desc, desc.lines.items, loadAndStore(x.kind())));
   return plan;
 }
 

@@ -19,63 +19,111 @@ template <class V>
 // A short sum may leave the range of f32 although the whole one does not; it is then taken in f64.
 [[gnu::always_inline]] inline bool leftRange(int64_t how, double value) { return how == kSum && value - value != 0; }
 
+// Neighbours combined lane by lane; there are at least as many as lanes. Of a last vector that reaches back into the
+// one before it, only what is new counts.
+template <int W>
+[[gnu::always_inline]] inline Lanes<float, W> reducedToLanes(int64_t how, const float* x, int64_t count, float start) {
+  using V = Lanes<float, W>;
+  constexpr int kParts = 4;
+  V part[kParts];
+  for (V& lanes : part) lanes = splat<float, W>(start);
+  int64_t i = 0;
+  for (; i + kParts * W <= count; i += kParts * W)
+    for (int j = 0; j < kParts; ++j) part[j] = combinedLanes(how, part[j], loadLanes<V>(x + i + j * W));
+  for (; i + W <= count; i += W) part[0] = combinedLanes(how, part[0], loadLanes<V>(x + i));
+  if (i < count) {
+    V last = loadLanes<V>(x + count - W);
+    for (int lane = 0; lane < W; ++lane) last[lane] = lane < W - (count - i) ? start : last[lane];
+    part[1] = combinedLanes(how, part[1], last);
+  }
+  return combinedLanes(how, combinedLanes(how, part[0], part[1]), combinedLanes(how, part[2], part[3]));
+}
+
+// How many neighbours are combined before the lanes meet.
+template <int W>
+inline constexpr int64_t kShortRun = 4 * W * kShortSum;
+
+[[gnu::always_inline]] inline double reducedOneByOne(int64_t how, const float* x, int64_t count, double held) {
+  for (int64_t i = 0; i < count; ++i) held = combined(how, held, static_cast<double>(x[i]));
+  return held;
+}
+
 // `count` neighbours combined with `held`.
 template <int W>
 [[gnu::always_inline]] inline double reducedRun(int64_t how, const float* x, int64_t count, double held, float start) {
-  using V = Lanes<float, W>;
-  constexpr int kParts = 4;
-  constexpr int64_t kStep = W * kParts;
-  int64_t i = 0;
-  while (i + W <= count) {
-    V part[kParts];
-    for (V& lanes : part) lanes = splat<float, W>(start);
-    const int64_t begin = i, end = how == kSum ? least(count, i + kStep * kShortSum) : count;
-    for (; i + kStep <= end; i += kStep)
-      for (int j = 0; j < kParts; ++j) part[j] = combinedLanes(how, part[j], loadLanes<V>(x + i + j * W));
-    for (; i + W <= end; i += W) part[0] = combinedLanes(how, part[0], loadLanes<V>(x + i));
-    const V all = combinedLanes(how, combinedLanes(how, part[0], part[1]), combinedLanes(how, part[2], part[3]));
+  while (count >= W) {
+    const int64_t some = how == kSum && count >= kShortRun<W> + W ? kShortRun<W> : count;
+    const Lanes<float, W> all = reducedToLanes<W>(how, x, some, start);
     double lane[W];
     for (int j = 0; j < W; ++j) lane[j] = static_cast<double>(all[j]);
     for (int half = W / 2; half > 0; half /= 2)
       for (int j = 0; j < half; ++j) lane[j] = combined(how, lane[j], lane[j + half]);
-    if (leftRange(how, lane[0])) {
-      lane[0] = 0;
-      for (int64_t j = begin; j < i; ++j) lane[0] += static_cast<double>(x[j]);
-    }
+    if (leftRange(how, lane[0])) lane[0] = reducedOneByOne(how, x, some, 0);
     held = combined(how, held, lane[0]);
+    x += some;
+    count -= some;
   }
-  for (; i < count; ++i) held = combined(how, held, static_cast<double>(x[i]));
-  return held;
+  return reducedOneByOne(how, x, count, held);
 }
 
-// `count` results side by side, each over all places; `run` is 1.
+// W short runs, which meet their lanes together: lane r of the results is of run r.
+template <int W>
+[[gnu::always_inline]] inline void reducedRuns(int64_t how, const float* const (&x)[W], int64_t count, double start,
+                                               double (&held)[W]) {
+  using Wide = Lanes<double, W>;
+  Lanes<float, W> all[W];
+  for (int r = 0; r < W; ++r) all[r] = reducedToLanes<W>(how, x[r], count, static_cast<float>(start));
+  transposeLanes<float, W>(all);
+  Wide lane[W];
+  for (int j = 0; j < W; ++j) lane[j] = __builtin_convertvector(all[j], Wide);
+  for (int half = W / 2; half > 0; half /= 2)
+    for (int j = 0; j < half; ++j) lane[j] = combinedLanes(how, lane[j], lane[j + half]);
+  for (int r = 0; r < W; ++r) {
+    const double value = leftRange(how, lane[0][r]) ? reducedOneByOne(how, x[r], count, 0) : lane[0][r];
+    held[r] = combined(how, start, value);
+  }
+}
+
+// N columns of `Rows` places.
+template <int N, int Rows>
+[[gnu::always_inline]] inline void addRows(int64_t how, const float* const (&row)[Rows], int64_t col, float* part) {
+  using V = Lanes<float, N>;
+  V total = loadLanes<V>(part + col);
+  for (int r = 0; r < Rows; ++r) total = combinedLanes(how, total, loadLanes<V>(row[r] + col));
+  storeLanes(part + col, total);
+}
+
+template <int W, int Rows>
+[[gnu::always_inline]] inline void addPlaces(int64_t how, const float* x, Walk<1>& place, int64_t count, float* part) {
+  const float* row[Rows];
+  for (int r = 0; r < Rows; ++r, place.next()) row[r] = x + place.offset[0];
+  int64_t col = 0;
+  for (; col + W <= count; col += W) addRows<W, Rows>(how, row, col, part);
+  for (; W > 4 && col + 4 <= count; col += 4) addRows<4, Rows>(how, row, col, part);
+  for (; col < count; ++col) addRows<1, Rows>(how, row, col, part);
+}
+
+// `count` results side by side, each over all places; `run` is 1. A few places of all columns are read at a time, so
+// that memory is read in long pieces.
 template <int W>
 [[gnu::always_inline]] inline void reducedColumns(const ReduceDesc* d, const float* x, int64_t count, float start,
-                                                  double (&held)[kReduceCols]) {
-  using V = Lanes<float, W>;
-  constexpr int kVectors = kReduceCols / W;
-  const int64_t vectors = count / W;
+                                                  double* held) {
+  constexpr int kRows = 4;
   Walk<1> place(d->reduced, 0);
   for (int64_t n = 0; n < d->places;) {
     const int64_t begin = n, end = d->how == kSum ? least(d->places, n + kShortSum) : d->places;
-    V part[kVectors];
-    for (V& lanes : part) lanes = splat<float, W>(start);
-    float rest[W];
-    for (float& value : rest) value = start;
-    for (; n < end; ++n, place.next()) {
-      const float* row = x + place.offset[0];
-      if (vectors == kVectors) {
-        for (int v = 0; v < kVectors; ++v) part[v] = combinedLanes(d->how, part[v], loadLanes<V>(row + v * W));
-        continue;
-      }
-      for (int64_t v = 0; v < vectors; ++v) part[v] = combinedLanes(d->how, part[v], loadLanes<V>(row + v * W));
-      for (int64_t i = 0; i < count - vectors * W; ++i) {
-        const float value = row[vectors * W + i];
-        rest[i] = combinedLanes(d->how, rest[i], value);
-      }
+    float part[kWideCols];
+    for (int64_t i = 0; i < count; ++i) part[i] = start;
+    for (; n + kRows <= end; n += kRows) addPlaces<W, kRows>(d->how, x, place, count, part);
+    for (; n < end; ++n) addPlaces<W, 1>(d->how, x, place, count, part);
+    bool left = false;
+    for (int64_t i = 0; i < count; ++i) left |= leftRange(d->how, static_cast<double>(part[i]));
+    if (!left) {
+      for (int64_t i = 0; i < count; ++i) held[i] = combined(d->how, held[i], static_cast<double>(part[i]));
+      continue;
     }
     for (int64_t i = 0; i < count; ++i) {
-      double value = static_cast<double>(i < vectors * W ? part[i / W][i % W] : rest[i - vectors * W]);
+      double value = static_cast<double>(part[i]);
       if (leftRange(d->how, value)) {
         value = 0;
         Walk<1> again(d->reduced, begin);
@@ -93,25 +141,37 @@ template <int W>
   const double start = __builtin_bit_cast(double, d->start);
   const int64_t blocks = d->kept.axis[d->kept.rank - 1].extent;
   const int64_t last = d->items.first(end);
+  const auto store = [&](int64_t at, double value) __attribute__((always_inline)) {
+    y[at] = static_cast<float>(d->divisor >= 0 ? divided(value, d->divisor, false) : value);
+  };
   int64_t item = d->items.first(begin);
   Walk<1> walk(d->kept, item);
-  for (; item < last; ++item, walk.next()) {
-    const int64_t col = item % blocks * kReduceCols;
-    const int64_t count = least(d->cols - col, kReduceCols);
-    double held[kReduceCols];
-    for (int64_t i = 0; i < count; ++i) held[i] = start;
-    if (d->run == 1) {
+  if (d->run == 1) {
+    for (; item < last; ++item, walk.next()) {
+      const int64_t col = item % blocks * d->block;
+      const int64_t count = least(d->cols - col, d->block);
+      double held[kWideCols];
+      for (int64_t i = 0; i < count; ++i) held[i] = start;
       reducedColumns<W>(d, x + walk.offset[0], count, static_cast<float>(start), held);
-    } else {
-      Walk<1> place(d->reduced, 0);
-      for (int64_t n = 0; n < d->places; ++n, place.next())
-        held[0] =
-            reducedRun<W>(d->how, x + walk.offset[0] + place.offset[0], d->run, held[0], static_cast<float>(start));
+      for (int64_t i = 0; i < count; ++i) store(item / blocks * d->cols + col + i, held[i]);
     }
-    for (int64_t i = 0; i < count; ++i) {
-      const double value = d->divisor >= 0 ? divided(held[i], d->divisor, false) : held[i];
-      y[item / blocks * d->cols + col + i] = static_cast<float>(value);
+    return kDone;
+  }
+  if (d->places == 1 && d->run >= W && d->run < kShortRun<W>) {
+    while (item + W <= last) {
+      const float* runs[W];
+      double held[W];
+      for (int r = 0; r < W; ++r, walk.next()) runs[r] = x + walk.offset[0];
+      reducedRuns<W>(d->how, runs, d->run, start, held);
+      for (int r = 0; r < W; ++r) store(item++, held[r]);
     }
+  }
+  for (; item < last; ++item, walk.next()) {
+    double held = start;
+    Walk<1> place(d->reduced, 0);
+    for (int64_t n = 0; n < d->places; ++n, place.next())
+      held = reducedRun<W>(d->how, x + walk.offset[0] + place.offset[0], d->run, held, static_cast<float>(start));
+    store(item, held);
   }
   return kDone;
 }

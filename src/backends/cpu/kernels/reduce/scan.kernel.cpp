@@ -33,49 +33,71 @@ template <class D>
   return kDone;
 }
 
-// Lines of f32 side by side, a whole block of them, in vectors.
+// `Rows` steps of N lines of f32 side by side, from element `at` of the first line.
+template <int N, int Rows, int64_t How>
+[[gnu::always_inline]] inline void scanRows(const ScanDesc* d, const float* x, float* y, int64_t at, int64_t step,
+                                            double* held) {
+  using V = Lanes<float, N>;
+  using Wide = Lanes<double, N>;
+  Wide total = loadLanes<Wide>(held);
+  for (int row = 0; row < Rows; ++row, at += step) {
+    const Wide value = __builtin_convertvector(loadLanes<V>(x + at), Wide);
+    const Wide next = How == kProd ? total * value : total + value;
+    storeLanes(y + at, __builtin_convertvector(d->exclusive != 0 ? total : next, V));
+    total = next;
+  }
+  storeLanes(held, total);
+}
+
+// Lines of f32 side by side: a few steps of all of them at a time, so that memory is read in long pieces. W sums in f64
+// fill a vector.
 template <int W, int64_t How>
-[[gnu::always_inline]] inline void scanLanes(const ScanDesc* d, const float* x, float* y) {
-  using V = Lanes<float, W>;
-  using Wide = Lanes<double, W>;
-  constexpr int kVectors = kReduceCols / W;
+[[gnu::always_inline]] inline void scanLanes(const ScanDesc* d, const float* x, float* y, int64_t count) {
+  constexpr int kRows = 4;
   const LinesDesc& lines = d->lines;
-  Wide held[kVectors];
-  for (Wide& lanes : held) lanes = splat<double, W>(How == kProd ? 1 : 0);
+  double held[kWideCols];
+  for (int64_t c = 0; c < count; ++c) held[c] = How == kProd ? 1 : 0;
   const int64_t step = d->reverse != 0 ? -lines.stride : lines.stride;
   int64_t at = d->reverse != 0 ? (lines.extent - 1) * lines.stride : 0;
-  for (int64_t i = 0; i < lines.extent; ++i, at += step)
-    for (int v = 0; v < kVectors; ++v) {
-      const Wide value = __builtin_convertvector(loadLanes<V>(x + at + v * W), Wide);
-      const Wide next = How == kProd ? held[v] * value : held[v] + value;
-      storeLanes(y + at + v * W, __builtin_convertvector(d->exclusive != 0 ? held[v] : next, V));
-      held[v] = next;
-    }
+  int64_t i = 0;
+  for (; i + kRows <= lines.extent; i += kRows, at += kRows * step) {
+    int64_t c = 0;
+    for (; c + W <= count; c += W) scanRows<W, kRows, How>(d, x + c, y + c, at, step, held + c);
+    for (; c < count; ++c) scanRows<1, kRows, How>(d, x + c, y + c, at, step, held + c);
+  }
+  for (; i < lines.extent; ++i, at += step) {
+    int64_t c = 0;
+    for (; c + W <= count; c += W) scanRows<W, 1, How>(d, x + c, y + c, at, step, held + c);
+    for (; c < count; ++c) scanRows<1, 1, How>(d, x + c, y + c, at, step, held + c);
+  }
 }
 
 template <int W>
-[[gnu::always_inline]] inline int32_t scanLanesOr(const ScanDesc* d, void* const* p, int64_t begin, int64_t end,
-                                                  Load<float>* load, Store<float>* store) {
+[[gnu::always_inline]] inline int32_t scanOfLanes(const ScanDesc* d, void* const* p, int64_t begin, int64_t end) {
   const int64_t last = d->lines.items.first(end);
   for (int64_t item = d->lines.items.first(begin); item < last; ++item) {
     const LineBlock block(d->lines, item);
     const float* x = static_cast<const float*>(p[1]) + block.first;
     float* y = static_cast<float*>(p[0]) + block.first;
-    if (block.count < kReduceCols)
-      scanBlock<float>(d, p, block, load, store);
-    else if (d->how == kProd)
-      scanLanes<W, kProd>(d, x, y);
+    if (d->how == kProd)
+      scanLanes<W, kProd>(d, x, y, block.count);
     else
-      scanLanes<W, kSum>(d, x, y);
+      scanLanes<W, kSum>(d, x, y, block.count);
   }
   return kDone;
 }
 
 }  // namespace
 
-AGLOW_KERNEL(scan_lanes_w4, ScanDesc, float, scanLanesOr<4>)
-AGLOW_KERNEL(scan_lanes_w8, ScanDesc, float, scanLanesOr<8>)
-AGLOW_KERNEL(scan_lanes_w16, ScanDesc, float, scanLanesOr<16>)
+extern "C" int32_t aglow_scan_lanes_w4(const ScanDesc* d, void* const* p, int64_t begin, int64_t end) {
+  return scanOfLanes<4>(d, p, begin, end);
+}
+extern "C" int32_t aglow_scan_lanes_w8(const ScanDesc* d, void* const* p, int64_t begin, int64_t end) {
+  return scanOfLanes<4>(d, p, begin, end);
+}
+extern "C" int32_t aglow_scan_lanes_w16(const ScanDesc* d, void* const* p, int64_t begin, int64_t end) {
+  return scanOfLanes<8>(d, p, begin, end);
+}
 AGLOW_KERNEL_OF_KINDS(scan, ScanDesc, scanItems)
 
 }  // namespace aglow::cpu

@@ -12,23 +12,48 @@ template <class D>
   return beats | nan | ((d->last != 0) & (value == held));
 }
 
-// One line whose elements are neighbours. Most chunks have nothing better, which takes no chain of comparisons to see.
+// Whether one of two elements, with its index, comes before the other as the result.
+template <class D>
+[[gnu::always_inline]] inline bool wins(const ArgReduceDesc* d, D value, int64_t index, D held, int64_t heldIndex) {
+  const bool equal = (value == held) | ((value != value) & (held != held));
+  if (equal) return d->last != 0 ? heldIndex < index : index < heldIndex;
+  return replaces(d, value, held);
+}
+
+// One line whose elements are neighbours. Elements kReduceCols apart are a column each; the best of the columns is the
+// best of the line.
 template <class D>
 [[gnu::always_inline]] inline int64_t bestOfLine(const ArgReduceDesc* d, const void* x, int64_t first, Load<D>* load) {
-  constexpr int64_t kChunk = 64;
-  D held = flipped(load(x, first), d->flip);
-  int64_t index = 0;
-  for (int64_t begin = 1; begin < d->lines.extent; begin += kChunk) {
-    const int64_t end = least(begin + kChunk, d->lines.extent);
-    int32_t better = 0;
-    for (int64_t i = begin; i < end; ++i) better |= replaces(d, flipped(load(x, first + i), d->flip), held) ? 1 : 0;
-    if (better == 0) continue;
-    for (int64_t i = begin; i < end; ++i) {
-      const D value = flipped(load(x, first + i), d->flip);
-      if (!replaces(d, value, held)) continue;
-      held = value;
-      index = i;
+  const int64_t extent = d->lines.extent;
+  D best = flipped(load(x, first), d->flip);
+  int64_t index = 0, done = 1;
+  if (extent >= 2 * kReduceCols) {
+    D held[kReduceCols];
+    int64_t row[kReduceCols];
+    for (int64_t c = 0; c < kReduceCols; ++c) {
+      held[c] = flipped(load(x, first + c), d->flip);
+      row[c] = 0;
     }
+    for (done = kReduceCols; done + kReduceCols <= extent; done += kReduceCols)
+      for (int64_t c = 0; c < kReduceCols; ++c) {
+        const D value = flipped(load(x, first + done + c), d->flip);
+        const bool better = replaces(d, value, held[c]);
+        held[c] = better ? value : held[c];
+        row[c] = better ? done : row[c];
+      }
+    best = held[0];
+    index = row[0];
+    for (int64_t c = 1; c < kReduceCols; ++c)
+      if (wins(d, held[c], row[c] + c, best, index)) {
+        best = held[c];
+        index = row[c] + c;
+      }
+  }
+  for (; done < extent; ++done) {
+    const D value = flipped(load(x, first + done), d->flip);
+    if (!replaces(d, value, best)) continue;
+    best = value;
+    index = done;
   }
   return index;
 }
