@@ -1,5 +1,6 @@
 # Writes a source with a hash of everything that decides on generated code: -DROOT=... -DLIBRARY=... -DOUT=...
-file(GLOB_RECURSE files ${ROOT}/src/backends/cpu/code/* ${ROOT}/src/backends/cpu/llvm/* ${ROOT}/src/backends/cpu/kernels/*)
+file(GLOB_RECURSE files ${ROOT}/src/backends/cpu/code/* ${ROOT}/src/backends/cpu/llvm/* ${ROOT}/src/backends/cpu/kernels/*
+     ${ROOT}/src/codegen/* ${ROOT}/src/ops/*)
 list(SORT files)
 set(hashes "")
 foreach(file ${files} ${LIBRARY})

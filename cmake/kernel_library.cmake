@@ -43,7 +43,8 @@ foreach(check ${LINK_CHECKS})
 endforeach()
 
 # Which code generator this is, for the cache of generated code.
-file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/backends/cpu/code/* src/backends/cpu/llvm/* src/backends/cpu/kernels/*)
+file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/backends/cpu/code/* src/backends/cpu/llvm/* src/backends/cpu/kernels/*
+     src/codegen/* src/ops/*)
 set(CODE_HASH ${KERNEL_FOLDER}/code_hash.cpp)
 add_custom_command(OUTPUT ${CODE_HASH}
                    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}

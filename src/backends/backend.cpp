@@ -193,7 +193,7 @@ RunLimits runLimits(std::span<const Program> programs, const BackendOptions& opt
 }
 
 Error busy(const RunLimits& limits) {
-  return {.code = Code::LimitReached,
+  return {.code = Code::Busy,
           .message =
               fmt::format("{} callers wait already, where {} runs may go side by side", limits.queue, limits.contexts)};
 }

@@ -89,7 +89,7 @@ public:
   // One tensor per input, in order, of its type; one tensor per output comes back.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, RunObserver* observer = nullptr, size_t function = 0);
   // The same in the caller's memory: inputs are read and outputs written where they lie. Addresses are aligned to their
-  // elements; an output overlaps nothing else, unless it is the same placeholder as an input. LimitReached where too
+  // elements; an output overlaps nothing else, unless it is the same placeholder as an input. Busy where too
   // many callers wait already; OutOfMemory where one more context cannot be had.
   Status run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, RunObserver* observer = nullptr,
              size_t function = 0);

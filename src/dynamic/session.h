@@ -34,7 +34,7 @@ public:
   static Diagnosed<std::unique_ptr<Session>> open(onnx::Model model, SessionOptions options);
 
   const onnx::Graph& graph() const { return context_.model.graph; }
-  // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order. LimitReached
+  // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order. Busy
   // where as many runs are under way as there may be contexts, and as many callers wait as may.
   Diagnosed<std::vector<ModelValue>> run(const std::map<std::string, ModelValue>& inputs);
   // Compiled parts that are kept now.

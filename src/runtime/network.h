@@ -39,7 +39,7 @@ public:
   // The inputs in the order of the placeholders. Only those that the program reads are looked up; one that is not there
   // is MissingBinding.
   Result<std::vector<Tensor>> bind(size_t function, const Lookup& inputs) const;
-  // Gives one value per output of the interface. An input that does not fit is BadBinding; LimitReached where as many
+  // Gives one value per output of the interface. An input that does not fit is BadBinding; Busy where as many
   // runs are under way as may be, and as many callers wait.
   Result<std::vector<ModelValue>> run(size_t function, const Lookup& inputs, OutputMemory memory = OutputMemory::Fresh);
   // In the caller's memory, in the order of the placeholders (Executable::run has the rules).

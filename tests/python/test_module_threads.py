@@ -96,7 +96,11 @@ def test_more_callers_than_may_wait():
             return error.code
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(call, range(4))) == {None, "E403"}
+        for _ in range(20):  # a busy machine may run them one after the other
+            codes = set(pool.map(call, range(4)))
+            if len(codes) > 1:
+                break
+        assert codes == {None, "E404"}
     np.testing.assert_array_equal(model(x), x)
     for wrong in ({"contexts": -1}, {"contexts": 1025}, {"queue": -1}):
         with pytest.raises(aglow.UsageError, match="expected 0 to"):

@@ -36,6 +36,19 @@ protected:
   fs::path folder_;
 };
 
+TEST_F(CodeCacheTest, KeepsCodeInSeveralObjects) {
+  const CodeCache cache(folder_.string());
+  const std::vector<std::string> objects = {"first", "", std::string("with\0zero", 9)};
+  EXPECT_FALSE(cache.findObjects("source"));
+  cache.keepObjects("source", objects);
+  EXPECT_EQ(cache.findObjects("source"), objects);
+  // What was not written so is not taken apart.
+  cache.keep("other source", "code");
+  EXPECT_FALSE(cache.findObjects("other source"));
+  cache.keep("other source", std::string("\x09\0\0\0\0\0\0\0short", 13));
+  EXPECT_FALSE(cache.findObjects("other source"));
+}
+
 TEST_F(CodeCacheTest, FindsWhatWasKept) {
   const CodeCache cache(folder_.string());
   EXPECT_FALSE(cache.find("source"));

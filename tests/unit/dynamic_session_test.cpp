@@ -142,7 +142,7 @@ TEST(Session, RefusesMoreCallersThanMayWait) {
   reached.get_future().wait();
   const auto busy = (*session)->run(inputs);
   ASSERT_FALSE(busy.ok());
-  EXPECT_EQ(busy.diagnostics().errors().front().code, Code::LimitReached);
+  EXPECT_EQ(busy.diagnostics().errors().front().code, Code::Busy);
   goOn.set_value();
   running.join();
   EXPECT_TRUE((*session)->run(inputs).ok());

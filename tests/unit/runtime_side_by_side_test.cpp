@@ -113,7 +113,7 @@ TEST_P(SideBySide, RefusesMoreCallersThanMayWait) {
   pause.reached.get_future().wait();
   const Status busy = runOn(*network, x, z);
   ASSERT_FALSE(busy.ok());
-  EXPECT_EQ(busy.error().code, Code::LimitReached);
+  EXPECT_EQ(busy.error().code, Code::Busy);
   EXPECT_EQ(busy.error().message, "0 callers wait already, where 1 runs may go side by side");
   pause.goOn.set_value();
   running.join();
@@ -171,7 +171,7 @@ TEST_P(SideBySide, RunsWithoutStateDoNotWaitForOneThatChangesIt) {
   pause.reached.get_future().wait();
   EXPECT_TRUE(runOn(*network, ones, z, alone).ok());
   EXPECT_EQ(z.doubles()[0], 2);
-  EXPECT_EQ(network->run(look, {}, std::vector{z.ref()}).error().code, Code::LimitReached);
+  EXPECT_EQ(network->run(look, {}, std::vector{z.ref()}).error().code, Code::Busy);
   pause.goOn.set_value();
   running.join();
   ASSERT_TRUE(network->run(look, {}, std::vector{z.ref()}).ok());

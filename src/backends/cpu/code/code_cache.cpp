@@ -101,6 +101,33 @@ void CodeCache::keep(std::string_view source, const std::string& code) const {
   if (writeFileAtomically(folder_ + "/" + nameOf(digest), pieces, 0600).ok()) evict();
 }
 
+// Each object follows its size.
+std::optional<std::vector<std::string>> CodeCache::findObjects(std::string_view source) const {
+  const std::optional<std::string> joined = find(source);
+  if (!joined) return std::nullopt;
+  std::vector<std::string> objects;
+  for (std::string_view rest = *joined; !rest.empty();) {
+    uint64_t size = 0;
+    if (rest.size() < sizeof size) return std::nullopt;
+    std::memcpy(&size, rest.data(), sizeof size);
+    rest.remove_prefix(sizeof size);
+    if (rest.size() < size) return std::nullopt;
+    objects.emplace_back(rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  return objects;
+}
+
+void CodeCache::keepObjects(std::string_view source, std::span<const std::string> objects) const {
+  std::string joined;
+  for (const std::string& object : objects) {
+    const uint64_t size = object.size();
+    joined.append(reinterpret_cast<const char*>(&size), sizeof size);
+    joined += object;
+  }
+  keep(source, joined);
+}
+
 void CodeCache::evict() const {
   struct Item {
     fs::file_time_type used;

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace aglow::codegen {
 
@@ -22,6 +24,10 @@ public:
   // The source is everything the code depends on, as text; what has the same SHA-256 is the same.
   std::optional<std::string> find(std::string_view source) const;
   void keep(std::string_view source, const std::string& code) const;
+
+  // The same for code in several objects.
+  std::optional<std::vector<std::string>> findObjects(std::string_view source) const;
+  void keepObjects(std::string_view source, std::span<const std::string> objects) const;
 
 private:
   void evict() const;

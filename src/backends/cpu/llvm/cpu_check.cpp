@@ -1,16 +1,15 @@
-// Where processors and systems say what they can do: cpuid on x86, the auxiliary vector on Linux elsewhere.
+// Code that asks cpuid on x86, and the auxiliary vector on Linux elsewhere.
 #include "backends/cpu/llvm/cpu_check.h"
 
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <map>
 
+#include "backends/cpu/code/cpu_features.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/library.h"
 
@@ -18,73 +17,9 @@ namespace aglow::codegen {
 
 namespace {
 
-// Registers that the system has to save for the instructions to be usable.
-enum class State : uint8_t { None = 0, Avx = 0x06, Avx512 = 0xe6 };
-
-struct CpuidBit {
-  const char* feature;
-  uint32_t leaf, subleaf;
-  unsigned word, bit;  // word: eax, ebx, ecx, edx
-  State state = State::None;
-};
-
-constexpr CpuidBit kCpuidBits[] = {
-    {"sse3", 1, 0, 2, 0},
-    {"ssse3", 1, 0, 2, 9},
-    {"fma", 1, 0, 2, 12, State::Avx},
-    {"sse4.1", 1, 0, 2, 19},
-    {"sse4.2", 1, 0, 2, 20},
-    {"movbe", 1, 0, 2, 22},
-    {"popcnt", 1, 0, 2, 23},
-    {"avx", 1, 0, 2, 28, State::Avx},
-    {"f16c", 1, 0, 2, 29, State::Avx},
-    {"bmi", 7, 0, 1, 3},
-    {"avx2", 7, 0, 1, 5, State::Avx},
-    {"bmi2", 7, 0, 1, 8},
-    {"avx512f", 7, 0, 1, 16, State::Avx512},
-    {"avx512dq", 7, 0, 1, 17, State::Avx512},
-    {"avx512ifma", 7, 0, 1, 21, State::Avx512},
-    {"avx512cd", 7, 0, 1, 28, State::Avx512},
-    {"avx512bw", 7, 0, 1, 30, State::Avx512},
-    {"avx512vl", 7, 0, 1, 31, State::Avx512},
-    {"avx512vbmi", 7, 0, 2, 1, State::Avx512},
-    {"avx512vbmi2", 7, 0, 2, 6, State::Avx512},
-    {"gfni", 7, 0, 2, 8},
-    {"avx512vnni", 7, 0, 2, 11, State::Avx512},
-    {"avx512bitalg", 7, 0, 2, 12, State::Avx512},
-    {"avx512vpopcntdq", 7, 0, 2, 14, State::Avx512},
-    {"avx512fp16", 7, 0, 3, 23, State::Avx512},
-    {"avxvnni", 7, 1, 0, 4, State::Avx},
-    {"avx512bf16", 7, 1, 0, 5, State::Avx512},
-    {"avxifma", 7, 1, 0, 23, State::Avx},
-    {"avxvnniint8", 7, 1, 3, 4, State::Avx},
-    {"avxneconvert", 7, 1, 3, 5, State::Avx},
-    {"avxvnniint16", 7, 1, 3, 10, State::Avx},
-    {"avx10.1-256", 7, 1, 3, 19, State::Avx512},
-    {"lzcnt", 0x80000001, 0, 2, 5},
-    {"sse4a", 0x80000001, 0, 2, 6},
-    {"xop", 0x80000001, 0, 2, 11, State::Avx},
-    {"fma4", 0x80000001, 0, 2, 16, State::Avx},
-    {"tbm", 0x80000001, 0, 2, 21},
-};
-
-// Bits of the words that Linux gives each process.
-struct HwcapBit {
-  const char* feature;
-  unsigned long key;  // AT_HWCAP, AT_HWCAP2
-  unsigned bit;
-};
-
-constexpr HwcapBit kArmBits[] = {
-    {"lse", 16, 8},  {"fullfp16", 16, 10}, {"rdm", 16, 12},  {"rcpc", 16, 15}, {"dotprod", 16, 20},
-    {"sve", 16, 22}, {"sve2", 26, 1},      {"i8mm", 26, 13}, {"bf16", 26, 14},
-};
-constexpr HwcapBit kRiscvBits[] = {{"a", 16, 0}, {"c", 16, 2},  {"d", 16, 3},
-                                   {"f", 16, 5}, {"m", 16, 12}, {"v", 16, 21}};
-
 std::span<const HwcapBit> hwcapBits(const llvm::Triple& triple) {
-  if (triple.isAArch64()) return kArmBits;
-  if (triple.isRISCV()) return kRiscvBits;
+  if (triple.isAArch64()) return armBits();
+  if (triple.isRISCV()) return riscvBits();
   return {};
 }
 
@@ -99,12 +34,11 @@ public:
     };
     std::map<std::pair<uint32_t, uint32_t>, Leaf> leaves;
     uint64_t states = 0;
-    for (const CpuidBit& bit : kCpuidBits) {
+    for (const CpuidBit& bit : cpuidBits()) {
       if (!target_.has(bit.feature)) continue;
       leaves[{bit.leaf, bit.subleaf}].masks[bit.word] |= 1u << bit.bit;
       states |= static_cast<uint64_t>(bit.state);
     }
-    constexpr uint32_t kSystemSavesState = 1u << 27;
     if (states != 0) leaves[{1, 0}].masks[2] |= kSystemSavesState;
     for (const auto& [at, leaf] : leaves) {
       const auto [number, subleaf] = at;
@@ -173,7 +107,7 @@ std::vector<std::string> checkedFeatures(const Target& target) {
   const llvm::Triple triple(target.triple());
   std::vector<std::string> features;
   if (triple.isX86())
-    for (const CpuidBit& bit : kCpuidBits)
+    for (const CpuidBit& bit : cpuidBits())
       if (target.has(bit.feature)) features.emplace_back(bit.feature);
   if (triple.isOSLinux())
     for (const HwcapBit& bit : hwcapBits(triple))
@@ -183,14 +117,7 @@ std::vector<std::string> checkedFeatures(const Target& target) {
 
 std::vector<std::string> missingFeatures(const Target& target) {
   AGLOW_CHECK(target.isHost(), "this machine is asked for the features of another");
-  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  const std::span<const HwcapBit> bits = hwcapBits(llvm::Triple(target.triple()));
-  std::vector<std::string> missing = checkedFeatures(target);
-  std::erase_if(missing, [&](const std::string& feature) {
-    const auto bit = std::find_if(bits.begin(), bits.end(), [&](const HwcapBit& b) { return b.feature == feature; });
-    return bit == bits.end() ? host.lookup(feature) : (getauxval(bit->key) >> bit->bit & 1) != 0;
-  });
-  return missing;
+  return missingHere(checkedFeatures(target));
 }
 
 void setBaseAttributes(llvm::Function& function, const Target& target) {

@@ -10,6 +10,7 @@
 #include "backends/cpu/code/run_time.h"
 #include "backends/cpu/llvm/target.h"
 #include "inst/program.h"
+#include "support/thread_pool.h"
 
 namespace aglow::codegen {
 
@@ -20,19 +21,23 @@ struct CodeOptions {
   bool apart = false;          // each instruction keeps a function of its own, named after its node
 };
 
-// The programs of a module as one file. For each it defines `int32_t ENTRY(std::byte* const* bases, const RunTime*)`:
-// one address per base of the program's memory map. That gives 0, or the number of the instruction that failed, shifted
-// by kStatusBits, with its status. UnsupportedCode where LLVM gives up.
-enum class CodeFile { Object, Assembly, Llvm };
-Result<std::string> generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory,
-                                 const Target& target, const CodeOptions& options, CodeFile file = CodeFile::Object);
-// The name of a program's function in that file.
+// The programs of a module as object files. For each program they define `int32_t ENTRY(std::byte* const* bases, const
+// RunTime*)`: one address per base of the program's memory map. That gives 0, or the number of the instruction that
+// failed, shifted by kStatusBits, with its status. UnsupportedCode where LLVM gives up.
+//
+// Steps are dealt out to several objects by what the programs are; at most `threads` threads of the pool write them
+// side by side.
+Result<std::vector<std::string>> generateObjects(std::span<const Program> programs, std::span<const MemoryMap> memory,
+                                                 const Target& target, const CodeOptions& options, ThreadPool& pool,
+                                                 int threads);
+// The name of a program's function in them.
 std::string entryName(const CodeOptions& options, size_t program);
 
 // Everything that an object file depends on, as text: programs with equal texts get equal code.
 std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options);
 
 // The code of a bundle, once for each kind of file.
+enum class CodeFile { Object, Assembly, Llvm };
 Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,
                                                 std::span<const CodeFile> files);
 // Instructions beyond the triple's base that the code may use and that a bundle can look for, by LLVM's names.

@@ -15,14 +15,6 @@
 
 namespace aglow::codegen {
 
-struct JitCode::State {
-  std::unique_ptr<llvm::orc::LLJIT> jit;
-};
-
-JitCode::JitCode() = default;
-JitCode::JitCode(JitCode&&) noexcept = default;
-JitCode::~JitCode() = default;
-
 static Error jitError(llvm::Error error) {
   return llvmError("generated code cannot be loaded: " + llvm::toString(std::move(error)), Code::Device);
 }
@@ -58,31 +50,33 @@ llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> makeNamingLayer(llvm::or
   return layer;
 }
 
-}  // namespace
-
-Result<JitCode> JitCode::load(const std::string& object, const std::vector<std::string>& names, bool named) {
-  JitCode code;
-  AGLOW_OK(guarded([&] { return code.link(object, names, named); }));
-  return code;
-}
-
-Status JitCode::link(const std::string& object, const std::vector<std::string>& names, bool named) {
+Status link(const std::vector<std::string>& objects, const std::vector<std::string>& names, bool named,
+            LoadedCode& code) {
   llvm::orc::LLJITBuilder builder;
   if (named) builder.setObjectLinkingLayerCreator(makeNamingLayer);
   auto made = builder.create();
   if (!made) return jitError(made.takeError());
   Abandoned<llvm::orc::LLJIT> jit(std::move(*made));
   jit->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
-  if (auto error = jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, names.front())))
-    return jitError(std::move(error));
+  for (const std::string& object : objects)
+    if (auto error = jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, names.front())))
+      return jitError(std::move(error));
   for (const std::string& name : names) {
     auto symbol = jit->lookup(name);
     if (!symbol) return jitError(symbol.takeError());
-    entries_.push_back(symbol->toPtr<Entry*>());
+    code.entries.push_back(symbol->toPtr<LoadedCode::Entry*>());
   }
-  state_ = std::make_unique<State>();
-  state_->jit = jit.take();
+  code.owner = jit.take();
   return {};
+}
+
+}  // namespace
+
+Result<LoadedCode> loadObjects(const std::vector<std::string>& objects, const std::vector<std::string>& names,
+                               bool named) {
+  LoadedCode code;
+  AGLOW_OK(guarded([&] { return link(objects, names, named, code); }));
+  return code;
 }
 
 }  // namespace aglow::codegen

@@ -7,6 +7,7 @@
 #include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "backends/cpu/llvm/guard.h"
@@ -76,6 +77,12 @@ void optimizeModule(llvm::Module& module, const Target& target) {
   optimizer->passes.run(module, optimizer->modules);
 }
 
+void dropUnused(llvm::Module& module, const Target& target) {
+  const Abandoned<Optimizer> optimizer(std::make_unique<Optimizer>(target));
+  optimizer->passes.addPass(llvm::GlobalDCEPass());
+  optimizer->passes.run(module, optimizer->modules);
+}
+
 std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file) {
   if (file == CodeFile::Object) return emitFile(module, target, llvm::CodeGenFileType::ObjectFile);
   if (file == CodeFile::Assembly) return emitFile(module, target, llvm::CodeGenFileType::AssemblyFile);
@@ -92,26 +99,6 @@ std::string codeSource(std::span<const Program> programs, const Target& target, 
                      LLVM_VERSION_STRING, kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel,
                      chosen.optLevel, chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2,
                      shape.l3, options.name, options.threads, options.observed, options.apart, print(programs));
-}
-
-Result<std::string> generateCode(std::span<const Program> programs, std::span<const MemoryMap> memory,
-                                 const Target& target, const CodeOptions& options, CodeFile file) {
-  std::string code;
-  AGLOW_OK(guarded([&] {
-    const QuietContext context;
-    const Abandoned<llvm::Module> module(newModule(*context, options.name, target));
-    Library library(*module, target);
-    for (size_t i = 0; i < programs.size(); ++i) {
-      CodeOptions own = options;
-      own.name = entryName(options, i);
-      emitProgram(*module, library, programs[i], memory[i], target, own);
-    }
-    library.link();
-    optimizeModule(*module, target);
-    code = writeModule(*module, target, file);
-    return context.status();
-  }));
-  return code;
 }
 
 }  // namespace aglow::codegen

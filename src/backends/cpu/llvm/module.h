@@ -22,6 +22,9 @@ llvm::Function* emitProgram(llvm::Module& module, Library& library, const Progra
                             const Target& target, const CodeOptions& options, DebugInfo* debug = nullptr,
                             const Listing* listing = nullptr);
 
+// Drops what neither exported functions nor each other need, declarations included.
+void dropUnused(llvm::Module& module, const Target& target);
+
 // LLVM's passes at the target's optimization level.
 void optimizeModule(llvm::Module& module, const Target& target);
 

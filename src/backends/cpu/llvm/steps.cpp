@@ -14,6 +14,7 @@ llvm::Function* EmitContext::newStep(const std::string& name) const {
   function->addFnAttr(llvm::Attribute::NoUnwind);
   // Called once or a thousand times: what calls it stays a list of calls.
   function->addFnAttr(llvm::Attribute::NoInline);
+  function->addFnAttr(kStepAttribute);
   // Threads of a host program call steps, too, and some conventions count on it.
   function->addRetAttr(llvm::Attribute::SExt);
   llvm::BasicBlock::Create(c, "entry", function);

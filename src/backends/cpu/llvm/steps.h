@@ -33,6 +33,9 @@ struct Step {
 };
 using Steps = std::vector<Step>;
 
+// Marks their functions.
+inline constexpr const char* kStepAttribute = "aglow-step";
+
 // Functions of kernels that steps of a program share.
 struct SharedKernels {
   std::map<std::string, llvm::Function*> functions;  // by all that they are made of
