@@ -315,8 +315,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             strict: bool = False) -> Model:
     """Reads a model and compiles it.
 
-    model         path of an ONNX file, a Caffe2 net or a text form (.graph, .ir); the bytes of an ONNX file or Caffe2
-                  net; or a ModelProto
+    model         path of an ONNX file, a Caffe2 net, a text form (.graph, .ir) or a package (.aglow); the bytes of an
+                  ONNX file or Caffe2 net; or a ModelProto
     init          the net that gives a Caffe2 net its weights, as a path or bytes like the model
     backend       "cpu" or "interpreter"; by default AGLOW_BACKEND, or the fastest there is
     shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}. Other sizes are compiled
@@ -364,6 +364,18 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     _warn(core, stacklevel=3)
     return made
+
+
+def load(path: Union[str, os.PathLike], *, threads: Optional[int] = None, contexts: int = 0,
+         queue: Optional[int] = None, memory_limit: Optional[int] = None) -> Model:
+    """Opens a package (.aglow), which `aglow compile --emit package` wrote: nothing is compiled, and the weights stay in
+    the file, which all processes that open it share. The arguments are those of compile.
+
+    Raises an aglow.Error where the file is damaged, or is not for this version or processor.
+    """
+    if not os.fspath(path).endswith(".aglow"):
+        raise _usage("E101", f"'{os.fspath(path)}' is not a package, which ends with .aglow", "aglow.compile takes models")
+    return compile(path, backend="cpu", threads=threads, contexts=contexts, queue=queue, memory_limit=memory_limit)
 
 
 def _bytes(model: Any) -> bytes:

@@ -87,7 +87,7 @@ private:
 };
 
 nlohmann::ordered_json report(const Measured& measured, const BenchOptions& bench, double loadSeconds,
-                              double compileSeconds) {
+                              double compileSeconds, int64_t readyBytes) {
   const Statistics s = statisticsOf(measured.times);
   const auto runs = static_cast<double>(measured.times.size());
   nlohmann::ordered_json result = {{"median_ms", s.median * 1e3},  {"best_ms", s.best * 1e3}, {"mean_ms", s.mean * 1e3},
@@ -97,6 +97,7 @@ nlohmann::ordered_json report(const Measured& measured, const BenchOptions& benc
   if (bench.streams > 1) result["streams"] = bench.streams;
   result["load_s"] = loadSeconds;
   result["compile_s"] = compileSeconds;
+  result["ready_mb"] = static_cast<double>(readyBytes) * 1e-6;
   result["peak_rss_mb"] = static_cast<double>(peakResidentBytes()) * 1e-6;
   return result;
 }
@@ -145,6 +146,7 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
                                           "--trace are for models that are compiled whole"}));
   auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
+  const int64_t ready = privateBytes();
   const auto options = bench.request.model.parse();
   if (!options.ok()) return failed(options);
   // Random values for the inputs that were not given; an error when a size is open.
@@ -155,7 +157,7 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   for (int i = 0; i < bench.streams; ++i) runners.push_back(std::make_unique<SessionRunner>(*opened));
   const auto measured = measureWarm(runners, bench);
   if (!measured.ok()) return failed(measured);
-  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds);
+  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds, ready);
   result["parts"] = opened->session->parts();
   result["backend"] = bench.request.model.backend;
   if (const Status printed = print(bench, result, ""); !printed.ok()) return Diagnostics(printed.error());
@@ -178,11 +180,12 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     return {};
   });
   if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
+  const int64_t ready = privateBytes();
   const auto runners = NetworkRunner::create(*opened, function, bench.streams);
   if (!runners.ok()) return failed(runners);
   const auto measured = measureWarm(*runners, bench);
   if (!measured.ok()) return failed(measured);
-  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds);
+  nlohmann::ordered_json result = report(*measured, bench, opened->loadSeconds, opened->compileSeconds, ready);
   addFacts(result, opened->network->facts(), bench.request.model.backend);
 
   std::string table;

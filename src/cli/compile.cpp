@@ -11,6 +11,7 @@
 #include "codegen/clike/c_text.h"
 #include "codegen/nest/text.h"
 #include "compile/code_files.h"
+#include "compile/packages.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "graph/text.h"
@@ -37,6 +38,7 @@ struct EmitOptions {
   }
 };
 
+constexpr std::string_view kPackage = "package";
 constexpr std::string_view kStageEmits[] = {"graph", "onnx", "dot", "ir", "ir-dot", "nest", "c"};
 
 template <class Names>
@@ -52,9 +54,14 @@ Status checkEmits(const EmitOptions& options) {
   if (isOneOf("onnx", options.emit) && !options.toFolder())
     return usage("--emit onnx: a model file is not for the screen", "name a folder with -o DIR");
   for (const std::string& what : options.emit)
-    if (!isOneOf(what, kStageEmits) && !isOneOf(what, kCodeEmits))
-      return usage(fmt::format("--emit does not know '{}'", what),
-                   fmt::format("it knows: {}, {}", fmt::join(kStageEmits, ", "), fmt::join(kCodeEmits, ", ")));
+    if (!isOneOf(what, kStageEmits) && !isOneOf(what, kCodeEmits) && what != kPackage)
+      return usage(
+          fmt::format("--emit does not know '{}'", what),
+          fmt::format("it knows: {}, {}, {}", fmt::join(kStageEmits, ", "), fmt::join(kCodeEmits, ", "), kPackage));
+  if (!isOneOf(std::string(kPackage), options.emit)) return {};
+  if (options.emit.size() > 1) return usage("--emit package writes one file, and nothing else with it");
+  if (!options.toFolder()) return usage("--emit package: a package is not for the screen", "name a folder with -o DIR");
+  if (!options.batches.empty()) return usage("--emit package: a package has one set of sizes, without --batch");
   return {};
 }
 
@@ -183,9 +190,46 @@ Diagnosed<Compilation> compileVariant(FileSet& files, const EmitOptions& emit, c
   return compiled;
 }
 
+// Once for each processor that --cpu names.
+Diagnosed<Unit> writePackage(EmitOptions emit) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  emit.model.backend = "cpu";
+  auto file = openModel(emit.model);
+  if (!file.ok()) return failed(file);
+  std::vector<Compilation> variants;
+  const std::string processors = emit.model.target.cpu;
+  for (size_t from = 0; from <= processors.size();) {
+    const size_t to = std::min(processors.find(',', from), processors.size());
+    emit.model.target.cpu = processors.substr(from, to - from);
+    from = to + 1;
+    auto options = emit.model.parse();
+    if (!options.ok()) return failed(options);
+    if (!options->compile.stopAfter.empty())
+      return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
+    if (file->onnx) {
+      auto given = readInputs(file->onnx->graph, emit.model.values, "--value");
+      if (!given.ok()) return failed(given);
+      options->import.given = *std::move(given);
+    }
+    auto compiled = compile(*file, *options);
+    if (!compiled.ok()) return compiled.diagnostics();
+    if (emit.model.timing) std::cerr << timingTable(*compiled);
+    variants.push_back(*std::move(compiled));
+  }
+  FileSet files;
+  const std::string stem = std::filesystem::path(emit.model.model).stem().string();
+  const std::string path = emit.outputDir + "/" + emit.prefix + (emit.name.empty() ? stem : emit.name) + ".aglow";
+  Status written = files.addFolder(emit.outputDir);
+  if (written.ok()) written = addPackage(files, path, std::move(variants));
+  if (written.ok()) written = files.commit();
+  if (!written.ok()) return failed(written);
+  return Unit{};
+}
+
 Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   if (const Status known = checkEmits(emit); !known.ok()) return failed(known);
+  if (isOneOf(std::string(kPackage), emit.emit)) return writePackage(std::move(emit));
   CodeFileOptions code{.name = emit.symbol(),
                        .emit = {},
                        .folder = emit.toFolder() ? emit.outputDir : "",
@@ -242,39 +286,42 @@ Command compileCommand() {
                       "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu "
                       "cortex-a76\n"
                       "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
+                      "  aglow compile model.onnx -o out --emit package --cpu x86-64-v3,x86-64-v4\n"
                       "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
                       "  aglow compile model.onnx --stop-after lower --emit graph\n"
                       "  aglow compile model.onnx --stop-after lower -o out --emit onnx\n"
                       "  aglow compile out/model.graph --start-from lower --emit ir",
                   .action = [options] { return finish(execute(*options)); }};
-  addTo(command.options,
-        {{"-o,--output", &options->outputDir, "Folder for the results (default, and -: stdout)", "DIR"},
-         {.names = "--emit",
-          .place = &options->emit,
-          .doc = "What to write: bundle (object, header, weights), so (shared object, header, weights), obj, asm, "
-                 "llvm; graph and ir as text, onnx (the graph as a model file), dot and ir-dot as drawings; nest and "
-                 "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
-                 "before)",
-          .type = "WHAT,…",
-          .commas = true},
-         {"--name", &options->name, "Name of files and functions (default: the model file's)"},
-         {"--prefix", &options->prefix, "Put before the name", "TEXT"},
-         {.names = "--weights",
-          .place = &options->weights,
-          .doc = "Weights of a bundle: bin, a file to map; c, a C array",
-          .type = "FORM",
-          .check = OneOf{"bin,c"},
-          .showDefault = true},
-         {"--external-data", &options->externalData,
-          "Keep the tensors of --emit onnx in a file of their own beside the model"},
-         {.names = "--batch",
-          .place = &options->batches,
-          .doc = "Sizes of the inputs' first dimension: one entry for each",
-          .type = "N,…",
-          .check = Positive{},
-          .commas = true},
-         {"--threads", &options->threads, "Also write NAME_parallel(), which takes the host's parallel_for"},
-         {"-g", &options->debug, "Debug information, with the instructions (NAME.ir) as the source"}});
+  addTo(
+      command.options,
+      {{"-o,--output", &options->outputDir, "Folder for the results (default, and -: stdout)", "DIR"},
+       {.names = "--emit",
+        .place = &options->emit,
+        .doc = "What to write: package (one file that the other commands and aglow.load run), bundle (object, header, "
+               "weights), so (shared object, header, weights), obj, asm, llvm; graph and ir as text, onnx (the graph "
+               "as a model file), dot and ir-dot as drawings; nest and "
+               "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
+               "before)",
+        .type = "WHAT,…",
+        .commas = true},
+       {"--name", &options->name, "Name of files and functions (default: the model file's)"},
+       {"--prefix", &options->prefix, "Put before the name", "TEXT"},
+       {.names = "--weights",
+        .place = &options->weights,
+        .doc = "Weights of a bundle: bin, a file to map; c, a C array",
+        .type = "FORM",
+        .check = OneOf{"bin,c"},
+        .showDefault = true},
+       {"--external-data", &options->externalData,
+        "Keep the tensors of --emit onnx in a file of their own beside the model"},
+       {.names = "--batch",
+        .place = &options->batches,
+        .doc = "Sizes of the inputs' first dimension: one entry for each",
+        .type = "N,…",
+        .check = Positive{},
+        .commas = true},
+       {"--threads", &options->threads, "Also write NAME_parallel(), which takes the host's parallel_for"},
+       {"-g", &options->debug, "Debug information, with the instructions (NAME.ir) as the source"}});
   return command;
 }
 

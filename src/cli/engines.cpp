@@ -68,7 +68,81 @@ private:
   std::unique_ptr<Session> session_;  // for names_
 };
 
+class PackageEngine : public Engine {
+public:
+  PackageEngine(std::string name, std::unique_ptr<Network> network, size_t function)
+      : Engine(std::move(name)), network_(std::move(network)), function_(function) {}
+
+  Diagnosed<std::vector<ModelValue>> values(const std::vector<std::string>& names, const ModelValues& inputs) override {
+    ModelValues typed = inputs;
+    const Interface& interface = network_->functions()[function_];
+    for (const Port& port : interface.inputs)
+      if (const auto it = typed.find(port.name); it != typed.end() && it->second.isTensor())
+        it->second = ModelValue::of(withScales(it->second.tensor(), port.type));
+    auto outputs = network_->run(function_, valuesIn(typed));
+    if (!outputs.ok()) return outputs.error();
+    std::vector<ModelValue> values;
+    for (const std::string& name : names)
+      for (size_t i = 0; i < interface.outputs.size(); ++i)
+        if (interface.outputs[i].name == name) values.push_back((*outputs)[i]);
+    AGLOW_CHECK(values.size() == names.size(), "a package is asked for values of nodes");
+    return values;
+  }
+
+private:
+  std::unique_ptr<Network> network_;
+  size_t function_;
+};
+
+Result<Compilation> compiledPackage(const RunRequest& request, const std::string& backend) {
+  ModelOptions chosen = request.model;
+  chosen.backend = backend;
+  AGLOW_TRY(const ParsedOptions parsed, chosen.parse());
+  auto compiled = compileTextFile(request.model.model, parsed.compile);
+  if (!compiled.ok()) return compiled.diagnostics().errors().front();
+  return *std::move(compiled);
+}
+
+onnx::TypeProto declared(const Port& port) {
+  onnx::TypeProto type;
+  if (port.kind == Port::Kind::Sequence) {
+    type.kind = onnx::TypeProto::Kind::Sequence;
+    type.elem = std::make_shared<onnx::TypeProto>(
+        port.items.empty() ? onnx::TypeProto{.kind = onnx::TypeProto::Kind::Tensor} : declared(port.items.front()));
+    type.elem->hasShape = false;
+    type.elem->dims.clear();
+    return type;
+  }
+  type.kind = onnx::TypeProto::Kind::Tensor;
+  type.elemType = elemInfo(storageKind(port.type.kind())).onnx;
+  type.hasShape = true;
+  for (const int64_t size : port.type.shape().dims())
+    type.dims.push_back({.kind = onnx::Dim::Kind::Value, .value = size, .symbol = {}});
+  return type;
+}
+
 }  // namespace
+
+Result<onnx::Graph> packageGraph(const RunRequest& request) {
+  AGLOW_TRY(const Compilation compiled, compiledPackage(request, std::string(defaultBackend())));
+  AGLOW_TRY(const size_t function, chooseFunction(compiled.functionNames(), {}));
+  onnx::Graph graph;
+  for (const Port& port : compiled.interfaces[function].inputs)
+    graph.inputs.push_back({.name = port.name, .type = declared(port)});
+  for (const Port& port : compiled.interfaces[function].outputs)
+    graph.outputs.push_back({.name = port.name, .type = declared(port)});
+  return graph;
+}
+
+Result<std::unique_ptr<Engine>> packageEngine(const RunRequest& request, const std::string& backend) {
+  AGLOW_TRY(Compilation compiled, compiledPackage(request, backend));
+  AGLOW_TRY(const size_t function, chooseFunction(compiled.functionNames(), {}));
+  AGLOW_TRY(const BackendOptions options, backendOptions(request));
+  AGLOW_TRY(std::unique_ptr<Network> network, Network::load(std::move(compiled), options));
+  const bool own = backend != kReferenceBackend;
+  return std::unique_ptr<Engine>(
+      std::make_unique<PackageEngine>(own ? "package" : backend, std::move(network), function));
+}
 
 Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const RunRequest& request,
                                               const std::string& backend) {

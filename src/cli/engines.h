@@ -33,6 +33,10 @@ private:
 Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const RunRequest& request,
                                               const std::string& backend);
 
+// A package: its own code, or the reference backend on its programs. The graph has nothing but what it takes and gives.
+Result<std::unique_ptr<Engine>> packageEngine(const RunRequest& request, const std::string& backend);
+Result<onnx::Graph> packageGraph(const RunRequest& request);
+
 // onnxruntime of the Python that AGLOW_PYTHON names, or python3; Usage error, with what to do, where it is missing.
 Result<std::unique_ptr<Engine>> onnxruntimeEngine(const std::string& modelFile, const onnx::Model& model);
 

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/model_options.h"
 #include "cli/plans.h"
+#include "compile/packages.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
 #include "import/onnx/op_import.h"
@@ -156,7 +157,30 @@ nlohmann::json memoryJson(const MemoryReport& memory) {
   return json;
 }
 
-// What the functions of a text form take and give.
+std::string packageText(const std::string& path, const PackageFacts& facts) {
+  std::string text = fmt::format("{}\n  package with {} bytes of weights\n", path, facts.weightsBytes);
+  for (const PackageFacts::Variant& variant : facts.variants)
+    text += fmt::format("  code for {}: {} bytes{}\n", variant.target, variant.codeBytes,
+                        variant.runsHere ? "" : ", which this processor cannot run");
+  return text + "\n";
+}
+
+nlohmann::json packageJson(const PackageFacts& facts) {
+  nlohmann::json json = {{"weights_bytes", facts.weightsBytes}};
+  for (const PackageFacts::Variant& variant : facts.variants)
+    json["code"].push_back({{"target", variant.target},
+                            {"features", variant.features},
+                            {"bytes", variant.codeBytes},
+                            {"runs_here", variant.runsHere}});
+  return json;
+}
+
+std::string typeText(const Port& port) {
+  if (port.kind == Port::Kind::Sequence) return fmt::format("sequence of {} tensors", port.items.size());
+  return port.kind == Port::Kind::None ? "none" : port.type.text();
+}
+
+// What the functions of a text form or package take and give.
 std::string interfacesText(const Compilation& compiled) {
   std::string text;
   const bool several = compiled.interfaces.size() > 1;
@@ -164,9 +188,9 @@ std::string interfacesText(const Compilation& compiled) {
     if (several) text += fmt::format("function {}\n", interface.function);
     const char* indent = several ? "  " : "";
     for (const Port& port : interface.inputs)
-      text += fmt::format("{}input {} : {}\n", indent, port.name, port.type.text());
+      text += fmt::format("{}input {} : {}\n", indent, port.name, typeText(port));
     for (const Port& port : interface.outputs)
-      text += fmt::format("{}output {} : {}\n", indent, port.name, port.type.text());
+      text += fmt::format("{}output {} : {}\n", indent, port.name, typeText(port));
   }
   if (compiled.module != nullptr) {
     for (const Placeholder* place : compiled.module->placeholders())
@@ -191,6 +215,14 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
   if (!file.ok()) return failed(file);
   nlohmann::json json;
   std::string text;
+  bool runsHere = true;
+  if (isPackage(file->path)) {
+    const auto facts = inspectPackage(file->path);
+    if (!facts.ok()) return failed(facts);
+    json["package"] = packageJson(*facts);
+    text = packageText(file->path, *facts);
+    runsHere = std::any_of(facts->variants.begin(), facts->variants.end(), [](const auto& v) { return v.runsHere; });
+  }
   if (file->onnx) {
     auto given = readInputs(file->onnx->graph, inspect.model.values, "--value");
     if (!given.ok()) return failed(given);
@@ -204,7 +236,7 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     else if (!inspect.compiles())
       text = summaryText(inspect.model.model, *file->onnx, survey);
   }
-  if (inspect.compiles() || !file->onnx) {
+  if (inspect.compiles() || (!file->onnx && runsHere)) {
     const auto observer = options->compile.observer;
     options->compile.observer = [&](const StageEvent& event) -> Status {
       if (observer) AGLOW_OK(observer(event));

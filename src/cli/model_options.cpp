@@ -92,7 +92,7 @@ std::vector<Option> ModelOptions::options() {
   return {
       {.names = "model",
        .place = &model,
-       .doc = "ONNX file, Caffe2 net, or a text form (.graph, .ir)",
+       .doc = "ONNX file, Caffe2 net, a text form (.graph, .ir) or a package (.aglow)",
        .required = true},
       {"--init", &init, "The net that gives a Caffe2 net its weights", "FILE"},
       {"--shape", &shapes, "Shape of an input: NAME=1x3x224x224", "NAME=DIMS"},
@@ -167,8 +167,9 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
 }
 
 Result<ParsedOptions> ModelOptions::parse() const {
-  if (isTextForm(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
-    return usage("--shape, --dim, --value and --init are for model files; a text form has its sizes and weights");
+  if (isWhole(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
+    return usage(
+        "--shape, --dim, --value and --init are for model files; a text form or package has its sizes and weights");
   ParsedOptions parsed;
   CompileOptions& options = parsed.compile;
   options.backend = backend;
@@ -262,7 +263,7 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
 }
 
 Result<ModelFile> openModel(const ModelOptions& options) {
-  if (isTextForm(options.model)) return ModelFile{options.model, std::nullopt};
+  if (isWhole(options.model)) return ModelFile{options.model, std::nullopt};
   AGLOW_TRY(onnx::Model model, readModelFile(options.model, options.init));
   return ModelFile{options.model, std::move(model)};
 }

@@ -144,8 +144,8 @@ Result<NamedOutputs> runFunction(Network& network, size_t function, const ModelV
   return named;
 }
 
-// A text form is compiled whole, with its sizes. Its functions run in the order in which they are named, and at the end
-// come the parts of the state.
+// A text form is compiled whole, with its sizes, as a package was. Its functions run in the order in which they are
+// named, and at the end come the parts of the state.
 Diagnosed<std::vector<NamedOutputs>> runPrograms(const RunRequest& request) {
   auto opened = openNetwork(request);
   if (!opened.ok()) return opened.diagnostics();
@@ -173,7 +173,7 @@ Diagnosed<std::vector<NamedOutputs>> runPrograms(const RunRequest& request) {
 }
 
 Diagnosed<Unit> execute(const RunOptions& run) {
-  const bool wholly = isTextForm(run.request.model.model) || !run.request.model.stopAfter.empty();
+  const bool wholly = isWhole(run.request.model.model) || !run.request.model.stopAfter.empty();
   auto outputs = wholly ? runPrograms(run.request) : runModel(run.request);
   if (!outputs.ok()) return outputs.diagnostics();
   if (!run.request.model.stopAfter.empty()) return Unit{};

@@ -11,6 +11,7 @@
 #include "cli/data_sets.h"
 #include "cli/engines.h"
 #include "cli/random_inputs.h"
+#include "compile/packages.h"
 #include "compile/text_files.h"
 
 namespace aglow::cli {
@@ -67,6 +68,19 @@ private:
   const std::string& path() const { return options_.request.model.model; }
   bool onnxruntime() const { return options_.against == kOnnxruntime; }
 
+  Result<std::unique_ptr<Engine>> engineOf(const std::string& backend) const {
+    return isPackage(path()) ? packageEngine(options_.request, backend)
+                             : backendEngine(model_, options_.request, backend);
+  }
+
+  Status checkPackage() const {
+    if (!onnxruntime() && !options_.bisect) return {};
+    return Error{.code = Code::Usage,
+                 .message = "a package holds no nodes of a model that onnxruntime could run, or that could be compared",
+                 .where = {},
+                 .hint = "verify the model that it was made of"};
+  }
+
   Status prepare() {
     if (isTextForm(path()))
       return Error{.code = Code::Usage, .message = "verify takes ONNX files; a text form has nothing to compare with"};
@@ -86,11 +100,16 @@ private:
                      .where = {},
                      .hint = "--against DIR, --against onnxruntime, or two backends: --backend cpu,interpreter"};
     }
-    AGLOW_TRY(ModelFile file, openModel(options_.request.model));
-    model_ = *std::move(file.onnx);
+    if (isPackage(path())) {
+      AGLOW_OK(checkPackage());
+      AGLOW_TRY(model_.graph, packageGraph(options_.request));
+    } else {
+      AGLOW_TRY(ModelFile file, openModel(options_.request.model));
+      model_ = *std::move(file.onnx);
+    }
     AGLOW_TRY(given_, readInputs(model_.graph, options_.request.inputs, "--input"));
     for (const std::string& backend : backends) {
-      AGLOW_TRY(std::unique_ptr<Engine> engine, backendEngine(model_, options_.request, backend));
+      AGLOW_TRY(std::unique_ptr<Engine> engine, engineOf(backend));
       tested_.push_back(std::move(engine));
     }
     ModelOptions sizes = options_.request.model;
@@ -101,8 +120,7 @@ private:
       AGLOW_TRY(reference_, onnxruntimeEngine(path(), model_));
     } else if (!byFiles_ || options_.bisect) {
       // Files hold no values of nodes: those are the reference backend's.
-      AGLOW_TRY(reference_,
-                backendEngine(model_, options_.request, byFiles_ ? std::string(kReferenceBackend) : reference));
+      AGLOW_TRY(reference_, engineOf(byFiles_ ? std::string(kReferenceBackend) : reference));
     }
     for (const onnx::ValueInfo& info : model_.graph.outputs) outputs_.push_back(info.name);
     return {};

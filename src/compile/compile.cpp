@@ -10,6 +10,7 @@
 #include "backends/cpu/cpu.h"
 #endif
 #include "compile/evaluate.h"
+#include "compile/packages.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "graph/saves.h"
@@ -145,6 +146,17 @@ static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, con
   return finish(std::move(compilation), options);
 }
 
+// Its own code, or, where the reference backend is asked for, that backend on its programs.
+static Diagnosed<Compilation> compilePackage(const std::string& path, const CompileOptions& options) {
+  if (!options.startFrom.empty() || !options.stopAfter.empty())
+    return Error{.code = Code::Usage, .message = "a package is compiled: there is no phase to begin or to end with"};
+  auto package = openPackage(path);
+  if (!package.ok()) return package.error();
+  if (Status known = checkFunctions(options.functions, package->functionNames()); !known.ok()) return known.error();
+  if (options.backend == kReferenceBackend) return finish(*std::move(package), options);
+  return *std::move(package);
+}
+
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, std::vector<Interface> interfaces,
                                      const CompileOptions& options) {
   Compilation compilation;
@@ -155,6 +167,7 @@ Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, std::vector
 }
 
 Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOptions& options) {
+  if (isPackage(path)) return compilePackage(path, options);
   if (path.ends_with(".graph")) {
     auto module = readModule(path);
     if (!module.ok()) return module.error();

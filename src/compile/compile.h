@@ -70,7 +70,7 @@ Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, const Compi
 // The same for functions that were imported, with what each takes and gives.
 Diagnosed<Compilation> compileModule(std::unique_ptr<Module> module, std::vector<Interface> interfaces,
                                      const CompileOptions& options);
-// A text form, by its ending: .graph, or .ir.
+// A text form, by its ending: .graph, or .ir; or a package: .aglow.
 Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOptions& options);
 
 // The backend that the options name; Usage error with the names there are.

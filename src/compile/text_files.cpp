@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "compile/packages.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
 
@@ -15,6 +16,8 @@ std::string blobsBeside(const std::string& path) { return path + ".blobs"; }
 }  // namespace
 
 bool isTextForm(std::string_view path) { return path.ends_with(".graph") || path.ends_with(".ir"); }
+
+bool isWhole(std::string_view path) { return isTextForm(path) || isPackage(path); }
 
 Status writeTextFile(const std::string& path, const std::string& text) {
   return writeFileAtomically(path, std::as_bytes(std::span(text)));

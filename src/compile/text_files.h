@@ -13,6 +13,8 @@ namespace aglow {
 
 // Whether a path names a text form, by its ending.
 bool isTextForm(std::string_view path);
+// Whether it names something that has its sizes and needs no import: a text form, or a package.
+bool isWhole(std::string_view path);
 
 // The programs of a module: the text and, when there are large constants, the file of blobs. Graphs have the same in
 // graph/text.h.

@@ -18,7 +18,7 @@ Diagnosed<Compilation> compileModel(const onnx::Model& model, const CompileOptio
 
 Diagnosed<Compilation> compileFile(const std::string& path, const CompileOptions& options,
                                    const onnx::ImportOptions& import) {
-  if (isTextForm(path)) return compileTextFile(path, options);
+  if (isWhole(path)) return compileTextFile(path, options);
   auto model = readModelFile(path);
   if (!model.ok()) return model.error();
   Diagnosed<Compilation> compiled = compileModel(*model, options, import);

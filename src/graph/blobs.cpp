@@ -88,7 +88,7 @@ Result<Tensor> readPayload(const SharedBytes& file, const Row& row) {
 }
 
 // `end` is where the bytes before a tensor end.
-Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const Header& header) {
+Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const Header& header, BlobCheck check) {
   const auto table = file.bytes.subspan(sizeof header, header.tableBytes);
   AGLOW_OK(file.load(table));
   Lexer lexer({reinterpret_cast<const char*>(table.data()), table.size()});
@@ -102,13 +102,15 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
     if (!tensors.empty() && row->key <= tensors.rbegin()->first) return fault("breaks the order of keys");
     if (row->offset != alignUp(end, kAlignment)) return fault("does not follow the one before it");
     if (row->offset > size || row->type.bytes() > size - row->offset) return fault("reaches past the end of the file");
-    const auto gap = file.bytes.subspan(static_cast<size_t>(end), static_cast<size_t>(row->offset - end));
-    AGLOW_OK(file.load(gap));
-    if (!allZero(gap)) return fault("follows a gap that is not zero");
+    if (check == BlobCheck::Bytes) {
+      const auto gap = file.bytes.subspan(static_cast<size_t>(end), static_cast<size_t>(row->offset - end));
+      AGLOW_OK(file.load(gap));
+      if (!allZero(gap)) return fault("follows a gap that is not zero");
+    }
     end = row->offset + row->type.bytes();
     AGLOW_TRY(Tensor tensor, readPayload(file, *row));
     // Only where another tensor has the same hash is a key not the hash itself.
-    if (row->key != tensor.hash() && !tensors.contains(row->key - 1))
+    if (check == BlobCheck::Bytes && row->key != tensor.hash() && !tensors.contains(row->key - 1))
       return fault("has other bytes than it was written with");
     tensors.emplace(row->key, std::move(tensor));
   }
@@ -119,24 +121,31 @@ Result<std::map<uint64_t, Tensor>> readPayloads(const SharedBytes& file, const H
 
 }  // namespace
 
-Status addBlobs(FileSet& files, const std::string& path, const BlobStore& blobs) {
+BlobPieces piecesOf(const BlobStore& blobs) {
   // Offsets have a fixed width, so the table's length is known before them.
   std::string table;
   for (const auto& [key, tensor] : blobs.tensors()) table += tableLine(key, tensor.type(), 0);
   int64_t end = tableEnd(table);
   table.clear();
   static constexpr std::byte kZeros[kAlignment] = {};
-  std::vector<std::span<const std::byte>> payloads;
+  BlobPieces pieces;
   for (const auto& [key, tensor] : blobs.tensors()) {
     const int64_t offset = alignUp(end, kAlignment);
     table += tableLine(key, tensor.type(), offset);
-    payloads.emplace_back(kZeros, static_cast<size_t>(offset - end));
-    payloads.emplace_back(tensor.data(), static_cast<size_t>(tensor.bytes()));
+    pieces.payload.emplace_back(kZeros, static_cast<size_t>(offset - end));
+    pieces.payload.emplace_back(tensor.data(), static_cast<size_t>(tensor.bytes()));
     end = offset + tensor.bytes();
   }
   const Header header{.count = static_cast<uint32_t>(blobs.tensors().size()), .tableBytes = table.size()};
-  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(table))};
-  pieces.insert(pieces.end(), payloads.begin(), payloads.end());
+  pieces.front.assign(reinterpret_cast<const char*>(&header), sizeof header);
+  pieces.front += table;
+  return pieces;
+}
+
+Status addBlobs(FileSet& files, const std::string& path, const BlobStore& blobs) {
+  const BlobPieces blob = piecesOf(blobs);
+  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(blob.front))};
+  pieces.insert(pieces.end(), blob.payload.begin(), blob.payload.end());
   return files.add(path, pieces);
 }
 
@@ -144,10 +153,10 @@ Status writeBlobs(const std::string& path, const BlobStore& blobs) {
   return writeTogether([&](FileSet& files) { return addBlobs(files, path, blobs); });
 }
 
-Result<BlobStore> parseBlobs(const SharedBytes& file) {
+Result<BlobStore> parseBlobs(const SharedBytes& file, BlobCheck check) {
   AGLOW_TRY(const Header header, readHeader(file));
   BlobStore store;
-  AGLOW_TRY(store.tensors_, readPayloads(file, header));
+  AGLOW_TRY(store.tensors_, readPayloads(file, header, check));
   return store;
 }
 

@@ -3,12 +3,20 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "support/file_set.h"
 #include "tensor/tensor.h"
 
 namespace aglow {
+
+// What is looked at when blobs are read.
+enum class BlobCheck : uint8_t {
+  Bytes,  // everything
+  Table,  // where they are; whoever gives the bytes answers for them
+};
 
 // Tensors by key. The key is the tensor's hash, or the next free number where another tensor has that hash.
 class BlobStore {
@@ -19,7 +27,7 @@ public:
   const std::map<uint64_t, Tensor>& tensors() const { return tensors_; }
 
 private:
-  friend Result<BlobStore> parseBlobs(const SharedBytes& file);
+  friend Result<BlobStore> parseBlobs(const SharedBytes& file, BlobCheck check);
 
   std::map<uint64_t, Tensor> tensors_;
 };
@@ -28,11 +36,16 @@ private:
 //   "aglowblb", version (u32), number of blobs (u32), bytes of the table (u64)
 //   the table, as text: one line "0x0123456789abcdef f32[8,8] at 128" a blob, in the order of keys
 //   the bytes of each blob, at the next multiple of 64; gaps are zero, and the file ends with the last blob
+struct BlobPieces {
+  std::string front;                                // header and table
+  std::vector<std::span<const std::byte>> payload;  // what follows; lives as long as the store
+};
+BlobPieces piecesOf(const BlobStore& blobs);
 Status addBlobs(FileSet& files, const std::string& path, const BlobStore& blobs);
 Status writeBlobs(const std::string& path, const BlobStore& blobs);
 // Maps the file; the tensors keep it mapped. BadFile on any deviation from the layout, or when bytes do not have the
 // hash that their key promises.
 Result<BlobStore> readBlobs(const std::string& path);
-Result<BlobStore> parseBlobs(const SharedBytes& file);
+Result<BlobStore> parseBlobs(const SharedBytes& file, BlobCheck check = BlobCheck::Bytes);
 
 }  // namespace aglow

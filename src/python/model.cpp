@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/packages.h"
 #include "compile/text_files.h"
 #include "dynamic/whole_model.h"
 #include "graph/text.h"
@@ -45,10 +46,24 @@ Spec specOf(const onnx::ValueInfo& info) {
   return spec;
 }
 
-Spec specOf(const std::string& name, const Type& type) {
-  Spec spec{.name = name, .type = type.text(), .kind = std::string(elemName(type.kind()))};
+void setType(Spec& spec, const Type& type) {
+  spec.kind = std::string(elemName(type.kind()));
   for (const int64_t dim : type.shape().dims())
     spec.dims.push_back({.kind = onnx::Dim::Kind::Value, .value = dim, .symbol = {}});
+}
+
+Spec specOf(const std::string& name, const Type& type) {
+  Spec spec{.name = name, .type = type.text(), .kind = {}};
+  setType(spec, type);
+  return spec;
+}
+
+Spec specOf(const Port& port) {
+  if (port.kind != Port::Kind::Sequence) return specOf(port.name, port.type);
+  Spec spec{.name = port.name, .type = "sequence", .kind = "any"};
+  spec.isSequence = true;
+  spec.isRanked = false;
+  if (!port.items.empty()) spec.kind = std::string(elemName(port.items.front().type.kind()));
   return spec;
 }
 
@@ -57,17 +72,18 @@ Spec specOf(const std::string& name, const Type& type) {
 Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std::string& initPath) {
   auto model = std::make_unique<Model>();
   model->path_ = path;
-  if (isTextForm(path)) {
+  if (isWhole(path)) {
     // As far as it has to go to know its interface, and no further.
     CompileOptions options;
-    options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
+    if (!isPackage(path)) options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
     auto compiled = compileTextFile(path, options);
     if (!compiled.ok()) return compiled.diagnostics();
     for (const Interface& interface : compiled->interfaces) {
       FunctionSpec& function = model->functions_.emplace_back(FunctionSpec{.name = interface.function});
-      for (const Port& port : interface.inputs) function.inputs.push_back(specOf(port.name, port.type));
-      for (const Port& port : interface.outputs) function.outputs.push_back(specOf(port.name, port.type));
+      for (const Port& port : interface.inputs) function.inputs.push_back(specOf(port));
+      for (const Port& port : interface.outputs) function.outputs.push_back(specOf(port));
     }
+    if (isPackage(path)) model->package_ = *std::move(compiled);
     return model;
   }
   auto file = readModelFile(path, initPath);
@@ -121,7 +137,9 @@ Diagnosed<Unit> Model::open(SessionOptions options) {
 }
 
 Diagnosed<Unit> Model::openText(const SessionOptions& options) {
-  auto compiled = compileTextFile(path_, options.compile);
+  const bool opened = package_ && options.compile.backend != kReferenceBackend;
+  auto compiled =
+      opened ? Diagnosed<Compilation>(*std::exchange(package_, {})) : compileTextFile(path_, options.compile);
   if (!compiled.ok()) return compiled.diagnostics();
   auto network = Network::load(*std::move(compiled), options.backend);
   if (!network.ok()) return network.error();
@@ -140,9 +158,10 @@ Diagnosed<std::vector<ModelValue>> Model::runText(const std::string& function, c
   const auto number = network_->find(function);
   if (!number.ok()) return placed(number.error());
   Inputs typed;
-  for (const Binding& binding : network_->inputs(*number))
-    if (const auto it = inputs.find(binding.name); it != inputs.end())
-      typed[binding.name] = ModelValue::of(withScales(it->second.tensor(), binding.type));
+  for (const Port& port : network_->functions()[*number].inputs)
+    if (const auto it = inputs.find(port.name); it != inputs.end())
+      typed[port.name] =
+          it->second.isTensor() ? ModelValue::of(withScales(it->second.tensor(), port.type)) : it->second;
   auto outputs = network_->run(*number, valuesIn(typed));
   if (!outputs.ok()) return placed(outputs.error());
   return *std::move(outputs);

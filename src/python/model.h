@@ -27,7 +27,7 @@ struct Spec {
   std::vector<onnx::Dim> dims = {};
 };
 
-// A function with what it takes and gives. A model file has one, a text form may have several.
+// A function with what it takes and gives. A model file has one, a text form or package may have several.
 struct FunctionSpec {
   std::string name;
   std::vector<Spec> inputs, outputs;
@@ -37,7 +37,8 @@ using Inputs = std::map<std::string, ModelValue>;
 
 class Model {
 public:
-  // A model file, or a text form by its ending. `initPath` names the net with the weights of a Caffe2 net, or is empty.
+  // A model file, or, by its ending, a text form or package. `initPath` names the net with the weights of a Caffe2 net,
+  // or is empty.
   static Diagnosed<std::unique_ptr<Model>> read(const std::string& path, const std::string& initPath);
   // The same in memory, init net or null.
   static Diagnosed<std::unique_ptr<Model>> parse(const SharedBytes& file, const SharedBytes* init);
@@ -73,7 +74,8 @@ private:
   WholeMutex hearing_;
   std::vector<std::string> warnings_;
   std::string path_;
-  std::optional<onnx::Model> model_;  // none for a text form
+  std::optional<onnx::Model> model_;    // none for a text form or package
+  std::optional<Compilation> package_;  // until it is opened
   std::vector<FunctionSpec> functions_;
   SessionOptions options_;
   std::unique_ptr<Session> session_;

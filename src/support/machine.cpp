@@ -38,4 +38,13 @@ int64_t peakResidentBytes() {
   return 0;
 }
 
+int64_t privateBytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string word;
+  int64_t total = 0;
+  while (rollup >> word)
+    if (int64_t kib = 0; (word == "Private_Clean:" || word == "Private_Dirty:") && rollup >> kib) total += kib * 1024;
+  return total;
+}
+
 }  // namespace aglow

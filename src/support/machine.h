@@ -12,6 +12,8 @@ int64_t machineMemory();
 int machineThreads();
 // The most bytes of main memory that this process has held so far.
 int64_t peakResidentBytes();
+// Those that it holds now and shares with no other process; 0 where the system does not tell.
+int64_t privateBytes();
 
 // What the processor can do at most, by a short measurement (about a tenth of a second) on `threads` threads.
 struct MachinePeak {
