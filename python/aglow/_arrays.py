@@ -27,6 +27,9 @@ _KINDS: dict[str, tuple[str, Optional[str]]] = {
     "qi8": ("i1", None), "qu8": ("u1", None), "qi16": ("i2", None), "qi32": ("i4", None),
 }
 
+# Kinds whose arrays are numpy's own.
+NATIVE = frozenset(kind for kind, (_, name) in _KINDS.items() if name is None)
+
 
 def bits_of(kind: str) -> np.dtype:
     """The type in which the elements of a kind lie in memory."""
@@ -100,6 +103,8 @@ def to_map(value: Any, keys: str, kind: str) -> tuple[str, Any]:
 
 def from_pair(kind: str, array: Any) -> np.ndarray:
     """The array as callers see it."""
+    if kind in NATIVE:
+        return array
     if kind == "string":
         shape, words = array
         result = np.empty(len(words), object)

@@ -71,8 +71,16 @@ class Function:
         self._input = {spec.name: spec for spec in self.inputs}
         self._preset = {name: self._bits(name, value) for name, value in values.items()}
         self._free = [spec for spec in self.inputs if not spec.has_default and spec.name not in values]
+        plain = [(spec.name, spec._kind, spec.dtype) for spec in self._free
+                 if not (spec.is_sequence or spec.is_map or spec.is_optional) and spec._kind in _arrays.NATIVE]
+        self._plain = plain if len(plain) == len(self._free) else None
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        # Small models take no longer than a few lines of Python: what most calls are is asked first.
+        given = self._as_they_are(args) if out is None and not kwargs else None
+        if given is not None:
+            results = self._results(given, stacklevel=4)
+            return results[0] if len(results) == 1 else tuple(results)
         if len(args) == 1 and isinstance(args[0], Mapping) and not self._is_map(args[0]):
             named = {**args[0], **kwargs}
         else:
@@ -91,6 +99,17 @@ class Function:
         inputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.inputs)
         outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
         return f"({inputs}) -> ({outputs})"
+
+    def _as_they_are(self, args: Sequence[Any]) -> Optional[dict[str, Any]]:
+        """The inputs as the compiler takes them, if they are plain arrays that nothing has to be done to."""
+        if self._plain is None or len(args) != len(self._plain):
+            return None
+        given = {}
+        for (name, kind, dtype), value in zip(self._plain, args):
+            if type(value) is not np.ndarray or value.dtype != dtype or not value.flags.carray:
+                return None
+            given[name] = (kind, value)
+        return given
 
     def _is_map(self, value: Mapping) -> bool:
         """Whether a dict is the one input of the model rather than inputs by name."""
@@ -133,9 +152,13 @@ class Function:
                 if not spec.is_optional:
                     raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
                 given[spec.name] = None
-        results = [_value(result) for result in self._core.run(self.name, given)]
-        _warn(self._core, stacklevel=4)
+        results = self._results(given, stacklevel=5)
         return results if out is None else self._written(results, out)
+
+    def _results(self, given: Mapping[str, Any], stacklevel: int) -> list[Value]:
+        results = [_value(result) for result in self._core.run(self.name, given)]
+        _warn(self._core, stacklevel)
+        return results
 
     def _written(self, results: list[Value], out: Any) -> list[Value]:
         if isinstance(out, Mapping):
@@ -215,6 +238,8 @@ class Model:
         self._functions = {function: Function(core, function, inputs, outputs, values)
                            for function, inputs, outputs in core.functions}
         self._state: Optional[State] = None
+        # What a call without a name means, where that is plain.
+        self._only = next(iter(self._functions.values())) if len(self._functions) == 1 else None
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -255,7 +280,7 @@ class Model:
         return next(iter(self._functions.values()))._preset
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        return self._function()(*args, out=out, **kwargs)
+        return (self._only or self._function())(*args, out=out, **kwargs)
 
     def run(self, inputs: Mapping[str, Any], out: Any = None, function: Optional[str] = None) -> dict[str, Value]:
         """The outputs by name, for inputs by name."""

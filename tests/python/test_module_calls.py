@@ -92,6 +92,12 @@ def test_any_layout_is_taken(x):
     np.testing.assert_array_equal(aglow.compile(models.affine())(x), Y)
 
 
+def test_read_only_arrays_are_taken():
+    x = X.copy()
+    x.flags.writeable = False
+    np.testing.assert_array_equal(aglow.compile(models.affine())(x), Y)
+
+
 def test_unaligned_arrays_are_taken():
     bytes_of = np.zeros(X.nbytes + 1, np.uint8)
     x = bytes_of[1:].view(np.float32).reshape(2, 3)
