@@ -14,6 +14,7 @@ Command compileCommand();
 Command benchCommand();
 Command verifyCommand();
 Command inspectCommand();
+Command cacheCommand();
 Command opsCommand();
 Command explainCommand();
 

@@ -42,6 +42,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow compile model.onnx --dim batch=1 -o out --emit graph,ir
   aglow bench model.onnx --threads 1 --profile   how fast it is, and what takes the time
   aglow verify model.onnx --against test_data    whether it gives what is expected
+  aglow cache --clear                            forgets generated code
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
 
@@ -54,7 +55,7 @@ ExitCode run(int argc, char** argv) {
                         .version = "aglow " AGLOW_VERSION,
                         .footer = kExamples,
                         .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), inspectCommand(),
-                                     opsCommand(), explainCommand()}};
+                                     cacheCommand(), opsCommand(), explainCommand()}};
   const Result<Action> action = parse(program, argc, argv);
   return action.ok() ? (*action)() : report(action.error());
 }

@@ -54,6 +54,22 @@ def test_weights_stay_in_the_file(program, package, sanitized, tmp_path):
     assert abs(ready[1] - ready[0]) < 2, ready
 
 
+def test_module(package, tmp_path):
+    aglow = pytest.importorskip("aglow")
+    x = np.load(tmp_path / "x.npy")
+    expected = aglow.compile(tmp_path / "mlp.onnx", backend="cpu", cache=False)(x)
+    model = aglow.load(package, threads=2)
+    np.testing.assert_array_equal(model(x), expected)
+    np.testing.assert_allclose(aglow.compile(package, backend="interpreter")(x), expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(aglow.UsageError):
+        aglow.load(tmp_path / "mlp.onnx")
+    with pytest.raises(aglow.UsageError):
+        model(x[:1])
+    (tmp_path / "cut.aglow").write_bytes(package.read_bytes()[:5000])
+    with pytest.raises(aglow.BadModelError, match="E210"):
+        aglow.load(tmp_path / "cut.aglow")
+
+
 def test_damage_is_found(aglow, package, tmp_path):
     whole = package.read_bytes()
     damaged = tmp_path / "damaged.aglow"

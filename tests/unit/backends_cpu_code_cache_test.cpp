@@ -49,6 +49,26 @@ TEST_F(CodeCacheTest, KeepsCodeInSeveralObjects) {
   EXPECT_FALSE(cache.findObjects("other source"));
 }
 
+TEST_F(CodeCacheTest, ListsAndClears) {
+  const CodeCache cache(folder_.string());
+  ASSERT_TRUE(cache.entries().ok());
+  EXPECT_TRUE(cache.entries()->empty());  // without a folder
+  cache.keep("source", "code");
+  cache.keep("other source", "longer code");
+  std::ofstream(folder_ / "note.txt") << "not the cache's";
+  ASSERT_TRUE(cache.entries().ok());
+  EXPECT_EQ(cache.entries()->size(), 2u);
+  const auto cleared = cache.clear();
+  ASSERT_TRUE(cleared.ok());
+  EXPECT_EQ(cleared->size(), 2u);
+  EXPECT_TRUE(cache.entries()->empty());
+  EXPECT_FALSE(cache.find("source"));
+  EXPECT_TRUE(fs::exists(folder_ / "note.txt"));
+  fs::permissions(folder_, fs::perms::all);
+  EXPECT_EQ(cache.entries().error().code, Code::FileRead);
+  EXPECT_EQ(cache.clear().error().code, Code::FileRead);
+}
+
 TEST_F(CodeCacheTest, FindsWhatWasKept) {
   const CodeCache cache(folder_.string());
   EXPECT_FALSE(cache.find("source"));

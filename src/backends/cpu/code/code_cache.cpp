@@ -75,6 +75,27 @@ bool isAbandoned(const fs::directory_entry& entry) {
   return !fault && name.starts_with(".aglow-") && age > std::chrono::hours(1);
 }
 
+struct Item {
+  fs::file_time_type used;
+  fs::path path;
+  int64_t bytes;
+};
+
+// The files of a cache, that used last at the end.
+std::vector<Item> itemsIn(const std::string& folder) {
+  std::vector<Item> items;
+  std::error_code fault;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, fault)) {
+    std::error_code gone;
+    if (entry.path().extension() != kEnding || !entry.is_regular_file(gone)) continue;
+    const auto bytes = static_cast<int64_t>(entry.file_size(gone));
+    const fs::file_time_type used = entry.last_write_time(gone);
+    if (!gone) items.push_back({used, entry.path(), bytes});  // or it went with another process
+  }
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
+  return items;
+}
+
 }  // namespace
 
 std::optional<std::string> CodeCache::find(std::string_view source) const {
@@ -128,27 +149,39 @@ void CodeCache::keepObjects(std::string_view source, std::span<const std::string
   keep(source, joined);
 }
 
-void CodeCache::evict() const {
-  struct Item {
-    fs::file_time_type used;
-    fs::path path;
-    int64_t bytes;
-  };
-  std::vector<Item> items;
-  int64_t total = 0;
-  std::error_code fault;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, fault)) {
-    std::error_code gone;
-    if (isAbandoned(entry)) fs::remove(entry.path(), gone);
-    if (entry.path().extension() != kEnding || !entry.is_regular_file(gone)) continue;
-    const auto bytes = static_cast<int64_t>(entry.file_size(gone));
-    const fs::file_time_type used = entry.last_write_time(gone);
-    if (gone) continue;  // by another process
-    items.push_back({used, entry.path(), bytes});
-    total += bytes;
+Result<std::vector<CodeCache::Entry>> CodeCache::entries() const {
+  std::vector<Item> items = itemsIn(folder_);
+  if (const std::optional<std::string> why = whyRefused(folder_)) return Error{.code = Code::FileRead, .message = *why};
+  std::reverse(items.begin(), items.end());
+  std::vector<Entry> entries;
+  const auto now = fs::file_time_type::clock::now();
+  for (const Item& item : items)
+    entries.push_back({.name = item.path.filename().string(),
+                       .bytes = item.bytes,
+                       .unusedSeconds = std::chrono::duration_cast<std::chrono::seconds>(now - item.used).count()});
+  return entries;
+}
+
+Result<std::vector<CodeCache::Entry>> CodeCache::clear() const {
+  AGLOW_TRY(std::vector<Entry> found, entries());
+  for (const Entry& entry : found) {
+    std::error_code fault;
+    fs::remove(folder_ + "/" + entry.name, fault);  // gone already: as well
+    if (fault)
+      return Error{.code = Code::FileWrite,
+                   .message = "a file cannot be removed: " + fault.message(),
+                   .where = folder_ + "/" + entry.name};
   }
-  if (total <= limit_) return;
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
+  return found;
+}
+
+void CodeCache::evict() const {
+  std::error_code fault;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, fault))
+    if (isAbandoned(entry)) fs::remove(entry.path(), fault);
+  const std::vector<Item> items = itemsIn(folder_);
+  int64_t total = 0;
+  for (const Item& item : items) total += item.bytes;
   for (const Item& item : items) {
     if (total <= limit_) return;
     fs::remove(item.path, fault);

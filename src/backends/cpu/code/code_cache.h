@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/error.h"
+
 namespace aglow::codegen {
 
 class CodeCache {
@@ -28,6 +30,17 @@ public:
   // The same for code in several objects.
   std::optional<std::vector<std::string>> findObjects(std::string_view source) const;
   void keepObjects(std::string_view source, std::span<const std::string> objects) const;
+
+  // What is kept, that used last first. FileRead where the folder is there but may not be used.
+  struct Entry {
+    std::string name;
+    int64_t bytes = 0;
+    int64_t unusedSeconds = 0;
+  };
+  Result<std::vector<Entry>> entries() const;
+  // Removes all of it, and gives what it was. FileWrite where something stays.
+  Result<std::vector<Entry>> clear() const;
+  int64_t limit() const { return limit_; }
 
 private:
   void evict() const;
