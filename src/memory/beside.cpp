@@ -1,5 +1,5 @@
 // Independent instructions become neighbours that may run at the same time, so that one barrier serves them all and
-// small ones find company. Threads have most of this: a step that is worth many threads fills them alone.
+// threads that find nothing left to do in one of them go on with another.
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +13,20 @@
 namespace aglow {
 
 namespace {
+
+// What instructions together give threads to do.
+struct Work {
+  double microseconds = 0;
+  int64_t units = 0;
+
+  // Many threads have enough to do that a barrier does not count, in pieces that can be shared evenly.
+  bool fillsThreads() const {
+    constexpr double kMuch = 16;
+    constexpr int64_t kPieces = 4;
+    return microseconds >= kMuch * kMostThreads && units >= kPieces * kMostThreads;
+  }
+  Work operator+(const Work& other) const { return {microseconds + other.microseconds, units + other.units}; }
+};
 
 // Instructions are numbered without marks; each has a time, which for members of one group is the number of the first.
 class Grouping {
@@ -28,7 +42,8 @@ public:
     for (int32_t at = 0; at < count_; ++at) {
       for (const Operand& operand : instr(at).operands) note(at, operand.region);
       note(at, instr(at).predicate);
-      microseconds_.push_back(microsecondsOf(costOf(program, instr(at))));
+      work_.push_back({.microseconds = microsecondsOf(costOf(program, instr(at))),
+                       .units = instr(at).plan ? instr(at).plan->units : kMostThreads});
     }
     for (const std::vector<int32_t>& touching : touching_) count(touching, 1);
     mostBytes_ = live_.peak();
@@ -77,31 +92,25 @@ private:
   // Those that can join the group of the instruction do, nearest first; whether any did.
   bool grow(int32_t first) {
     std::vector<int32_t> members = {first}, skipped;
-    double sum = microseconds_[static_cast<size_t>(first)];
+    Work all = work_[static_cast<size_t>(first)];
     const int32_t end = std::min(first + kWindow, count_);
     for (int32_t at = first + 1; at < end && members.size() < kMostBeside; ++at) {
       if (times_[static_cast<size_t>(at)] != at) continue;  // has joined another
       const auto apart = [&](int32_t other) { return independent(extents_, instr(at), instr(other)); };
-      const double mine = microseconds_[static_cast<size_t>(at)];
-      const bool joins = joinable(instr(at)) && (!fills(sum) || !fills(mine)) &&
+      const Work& mine = work_[static_cast<size_t>(at)];
+      const bool joins = joinable(instr(at)) && !(all.fillsThreads() && mine.fillsThreads()) &&
                          std::all_of(members.begin(), members.end(), apart) &&
                          std::all_of(skipped.begin(), skipped.end(), apart) && move(at, first);
       if (joins) {
         members.push_back(at);
-        sum += mine;
+        all = all + mine;
       } else {
         skipped.push_back(at);
       }
     }
-    if (members.size() > 1 && threadsWorth(sum) > 1) return true;
+    if (members.size() > 1 && threadsWorth(all.microseconds) > 1) return true;
     for (const int32_t at : members) move(at, at);
     return false;
-  }
-
-  // Where every one of many threads has enough to do that a barrier does not count.
-  static bool fills(double microseconds) {
-    constexpr double kMuch = 16;
-    return microseconds >= kMuch * kMostThreads;
   }
 
   // Gives an instruction another time, unless more bytes than before all moves would be alive at some time.
@@ -143,7 +152,7 @@ private:
   Program& program_;
   std::vector<Extent> extents_;
   int32_t count_;
-  std::vector<double> microseconds_;  // of work
+  std::vector<Work> work_;  // by instruction
   std::vector<int32_t> times_;
   std::vector<std::vector<int32_t>> touching_;  // by allocated region: the instructions that touch its bytes
   LiveBytes live_;

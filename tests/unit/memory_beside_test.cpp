@@ -52,8 +52,11 @@ TEST(PutBeside, SmallOnesStayAlone) {
   EXPECT_THAT(after(64, kBranches), ::testing::Each(::testing::Not(::testing::StartsWith("beside"))));
 }
 
-TEST(PutBeside, LargeOnesFillTheThreadsAlone) {
-  EXPECT_THAT(after(4'000'000, kBranches), ::testing::Each(::testing::Not(::testing::StartsWith("beside"))));
+TEST(PutBeside, LargeOnesFillTheThreadsAloneUnlessTheirPiecesAreFew) {
+  std::string many = kBranches;
+  for (size_t at = 0; (at = many.find("units 64", at)) != std::string::npos; at += 9) many.replace(at, 8, "units 640");
+  EXPECT_THAT(after(4'000'000, many), ::testing::Each(::testing::Not(::testing::StartsWith("beside"))));
+  EXPECT_THAT(after(4'000'000, kBranches), ::testing::Contains(::testing::StartsWith("beside")));
 }
 
 TEST(PutBeside, NobodySharesWithoutAPlan) {
