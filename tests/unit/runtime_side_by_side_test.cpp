@@ -17,16 +17,18 @@ namespace {
 using testing_support::loadedNetwork;
 using testing_support::Pause;
 
-// Intermediate results of several kinds, and products that are worth several threads.
+// Intermediate results of several kinds, products that are worth several threads, and instructions that run side by
+// side.
 constexpr const char* kProducts = R"(module {
-  placeholder @x : f32[48,64]
-  placeholder @y : f32[48,48]
+  placeholder @x : f32[64,64]
+  placeholder @y : f32[64,64]
   func @main {
     %t = Transpose(@x) {perm = [1, 0]}
     %p = MatMul(@x, %t)
     %q = Softmax(%p)
-    %r = MatMul(%q, %q)
-    Save(%r, @y)
+    %r = MatMul(%p, %p)
+    %s = MatMul(%q, %r)
+    Save(%s, @y)
   }
 })";
 // One function changes all elements of the state alike, one looks at them, one has nothing to do with them.
