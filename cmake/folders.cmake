@@ -24,7 +24,7 @@ foreach(row ${FOLDER_ROWS})
     if(NOT TARGET ${library})  # the records have theirs already
       file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
       list(FILTER sources EXCLUDE REGEX "[.]kernel[.]cpp$")
-      list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/llvm/")
+      list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/(llvm|module)/")
       if(NOT AGLOW_LLVM)
         list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/[^/]+$")
       endif()

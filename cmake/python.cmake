@@ -20,6 +20,13 @@ target_link_libraries(_core PRIVATE aglow_library)
 # Other modules of the same process may hold the same libraries.
 target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 
+if(TARGET aglow_module)
+  load_llvm_when_needed(_core)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/aglow)
+  file(CREATE_LINK ${CMAKE_BINARY_DIR}/aglow_llvm.so ${CMAKE_BINARY_DIR}/python/aglow/aglow_llvm.so SYMBOLIC)
+  install(TARGETS aglow_module LIBRARY DESTINATION aglow COMPONENT python)
+endif()
+
 set(PACKAGE ${CMAKE_BINARY_DIR}/python/aglow)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PACKAGE})
 file(MAKE_DIRECTORY ${PACKAGE})

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "cli/value_json.h"
+#include "compile/packages.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
 #include "dynamic/whole_model.h"
@@ -190,7 +191,7 @@ Result<ParsedOptions> ModelOptions::parse() const {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
     AGLOW_TRY(parsed.import.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
-  AGLOW_OK(checkOptions(options));
+  if (!isPackage(model)) AGLOW_OK(checkOptions(options));  // it has no phases, and needs no backend
   if (const Result<int64_t> limit = memoryLimitBytes(); !limit.ok()) return limit.error();
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
   if (!dump.empty()) {

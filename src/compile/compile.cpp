@@ -150,6 +150,9 @@ static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, con
 static Diagnosed<Compilation> compilePackage(const std::string& path, const CompileOptions& options) {
   if (!options.startFrom.empty() || !options.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "a package is compiled: there is no phase to begin or to end with"};
+  const std::vector<std::string_view> known = backendNames();
+  if (!options.backend.empty() && std::find(known.begin(), known.end(), options.backend) == known.end())
+    return makeBackend(options).error();
   auto package = openPackage(path);
   if (!package.ok()) return package.error();
   if (Status known = checkFunctions(options.functions, package->functionNames()); !known.ok()) return known.error();

@@ -234,7 +234,9 @@ Result<Variant> makeVariant(const Compilation& compilation, BlobStore& blobs) {
   const int threads = machineThreads();
   const std::shared_ptr<ThreadPool> pool = ThreadPool::ofProcess(threads);
   AGLOW_TRY(const std::vector<std::string> objects,
-            codegen::generateObjects(programs, memory, target, options, *pool, threads));
+            codegen::generateObjects(programs, memory, target, options, [&](int64_t count, const auto& each) {
+              codegen::eachSideBySide(*pool, threads, count, each);
+            }));
   AGLOW_TRY(variant.code, codegen::linkImage(objects, entries));
   return variant;
 }

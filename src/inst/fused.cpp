@@ -9,7 +9,7 @@
 namespace aglow {
 
 int64_t reducedRow(const Program& program, const Instr& instr) {
-  if (&instr.attrs.op() != &opDef(Op::Reduce)) return 0;
+  if (opOf(instr.attrs.op()) != Op::Reduce) return 0;
   const Shape& shape = program[instr.inputs()[0].region].type.shape();
   const std::vector<int64_t>& axes = instr.attrs.ints("axes");
   if (axes.empty() || axes.front() != shape.rank() - static_cast<int64_t>(axes.size())) return 0;

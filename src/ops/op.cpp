@@ -32,7 +32,11 @@ const Index& theIndex() {
 
 const OpDef& opDef(Op op) { return *allOps()[static_cast<size_t>(op)]; }
 
-Op opOf(const OpDef& def) { return theIndex().byRecord.at(&def); }
+Op opOf(const OpDef& def) {
+  const auto it = theIndex().byRecord.find(&def);
+  // The code generator may be a module with records of its own.
+  return it != theIndex().byRecord.end() ? it->second : theIndex().byName.at(def.name);
+}
 
 std::optional<Op> findOp(std::string_view name) {
   const auto it = theIndex().byName.find(name);

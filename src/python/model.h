@@ -45,6 +45,8 @@ public:
 
   const std::vector<FunctionSpec>& functions() const { return functions_; }
 
+  // Whether it is a package, for which phases have no meaning, and that needs no backend.
+  bool isCompiled() const { return package_.has_value(); }
   // Compiles what it can; to be called once, before the model is run.
   Diagnosed<Unit> open(SessionOptions options);
   // The outputs of a function, in its order.

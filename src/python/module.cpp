@@ -116,7 +116,8 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
   std::vector<std::string> notes;
   options.import.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
-    if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+    if (!model.isCompiled())
+      if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     if (Status status = checkContexts(contexts, queue); !status.ok()) return status.error();
     notes = startThreads(options.backend);
     return model.open(options);

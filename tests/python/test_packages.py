@@ -2,6 +2,7 @@
 a file is an error."""
 import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -52,6 +53,21 @@ def test_weights_stay_in_the_file(program, package, sanitized, tmp_path):
              for path in (package, tmp_path / "w.aglow")]
     assert (tmp_path / "w.aglow").stat().st_size > 16 << 20
     assert abs(ready[1] - ready[0]) < 2, ready
+
+
+def test_runs_without_llvm(program, package, sanitized, tmp_path):
+    if sanitized:
+        pytest.skip("the code generator is linked")
+    words = ["run", package, "--input", f"x={tmp_path / 'x.npy'}", "--backend", "cpu"]
+    loaded = subprocess.run([program, *words], env={**os.environ, "LD_DEBUG": "files"}, capture_output=True, text=True)
+    assert loaded.returncode == 0 and "libfmt" in loaded.stderr and "libLLVM" not in loaded.stderr
+    # The program alone, without the module beside it.
+    alone = tmp_path / "alone" / "aglow"
+    alone.parent.mkdir()
+    shutil.copy(program, alone)
+    check(alone, *words)
+    refused = subprocess.run([alone, "run", tmp_path / "mlp.onnx", *words[2:]], capture_output=True, text=True)
+    assert refused.returncode == 8 and "error[E801]" in refused.stderr and "aglow_llvm.so" in refused.stderr
 
 
 def test_module(package, tmp_path):

@@ -26,7 +26,8 @@ def place(program):
     net, inputs = MODELS["convnet"]()
     onnx.save(net, folder / "convnet.onnx")
     np.save(folder / "x.npy", inputs["x"])
-    shutil.copy(program, folder / "aglow")
+    for file in (program, *program.parent.glob("aglow_llvm.so")):
+        shutil.copy(file, folder / file.name)
     for name in ("out", "home"):
         (folder / name).mkdir()
     if os.geteuid() == 0:

@@ -83,7 +83,10 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
   std::optional<std::vector<std::string>> objects = cache.findObjects(source);
   const bool cached = objects.has_value();
   if (!cached) {
-    AGLOW_TRY(objects, codegen::generateObjects(programs, memory, target_, codeOptions, *pool, options.threads));
+    AGLOW_TRY(objects,
+              codegen::generateObjects(programs, memory, target_, codeOptions, [&](int64_t count, const auto& each) {
+                codegen::eachSideBySide(*pool, options.threads, count, each);
+              }));
     cache.keepObjects(source, *objects);
   }
   std::vector<std::string> entries;

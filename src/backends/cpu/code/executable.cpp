@@ -169,6 +169,13 @@ private:
 
 }  // namespace
 
+void eachSideBySide(ThreadPool& pool, int threads, int64_t count, const std::function<void(int64_t)>& each) {
+  pool.run({.units = count, .threads = static_cast<int>(count), .most = threads}, [&](int, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) each(i);
+    return 0;
+  });
+}
+
 Result<std::unique_ptr<Executable>> makeExecutable(ExecutableParts parts, const BackendOptions& options) {
   const RunLimits limits = runLimits(parts.programs, options);
   std::vector<std::shared_ptr<const Tensor>> pooled;

@@ -1,6 +1,7 @@
 // Machine code in the memory of this process, wherever it came from, and executables of it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct ExecutableParts {
   std::shared_ptr<ThreadPool> pool;
   bool cached = false;  // code was found, not generated
 };
+
+// Calls a function for each number below a count, on at most so many threads of a pool.
+void eachSideBySide(ThreadPool& pool, int threads, int64_t count, const std::function<void(int64_t)>& each);
 
 // OutOfMemory where there is no memory for a first run.
 Result<std::unique_ptr<Executable>> makeExecutable(ExecutableParts parts, const BackendOptions& options);

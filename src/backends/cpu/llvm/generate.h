@@ -1,6 +1,7 @@
 // From a placed program to files of machine code, without a trace of LLVM in the interface.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,7 +11,6 @@
 #include "backends/cpu/code/run_time.h"
 #include "backends/cpu/llvm/target.h"
 #include "inst/program.h"
-#include "support/thread_pool.h"
 
 namespace aglow::codegen {
 
@@ -25,11 +25,11 @@ struct CodeOptions {
 // RunTime*)`: one address per base of the program's memory map. That gives 0, or the number of the instruction that
 // failed, shifted by kStatusBits, with its status. UnsupportedCode where LLVM gives up.
 //
-// Steps are dealt out to several objects by what the programs are; at most `threads` threads of the pool write them
-// side by side.
+// Steps are dealt out to several objects by what the programs are, and these are written side by side.
+using SideBySide = std::function<void(int64_t count, const std::function<void(int64_t index)>& each)>;
 Result<std::vector<std::string>> generateObjects(std::span<const Program> programs, std::span<const MemoryMap> memory,
-                                                 const Target& target, const CodeOptions& options, ThreadPool& pool,
-                                                 int threads);
+                                                 const Target& target, const CodeOptions& options,
+                                                 const SideBySide& sideBySide);
 // The name of a program's function in them.
 std::string entryName(const CodeOptions& options, size_t program);
 

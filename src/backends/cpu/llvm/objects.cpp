@@ -81,25 +81,22 @@ Status writePart(const std::string& bitcode, int64_t part, int64_t parts, const 
 }  // namespace
 
 Result<std::vector<std::string>> generateObjects(std::span<const Program> programs, std::span<const MemoryMap> memory,
-                                                 const Target& target, const CodeOptions& options, ThreadPool& pool,
-                                                 int threads) {
+                                                 const Target& target, const CodeOptions& options,
+                                                 const SideBySide& sideBySide) {
   constexpr int64_t kStepsOfPart = 4, kMostParts = 16;
   AGLOW_TRY(const Unlinked all, emitPrograms(programs, memory, target, options));
   const int64_t parts = std::clamp<int64_t>(all.steps / kStepsOfPart, 1, kMostParts);
   std::vector<std::string> objects(static_cast<size_t>(parts));
   std::vector<Status> statuses(objects.size());
   std::vector<std::exception_ptr> thrown(objects.size());
-  pool.run({.units = parts, .threads = static_cast<int>(parts), .most = threads}, [&](int, int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const auto at = static_cast<size_t>(part);
-      // What is thrown belongs to the caller.
-      try {
-        statuses[at] = writePart(all.bitcode, part, parts, target.options(), objects[at]);
-      } catch (...) {
-        thrown[at] = std::current_exception();
-      }
+  sideBySide(parts, [&](int64_t part) {
+    const auto at = static_cast<size_t>(part);
+    // What is thrown belongs to the caller.
+    try {
+      statuses[at] = writePart(all.bitcode, part, parts, target.options(), objects[at]);
+    } catch (...) {
+      thrown[at] = std::current_exception();
     }
-    return 0;
   });
   for (const std::exception_ptr& exception : thrown)
     if (exception) std::rethrow_exception(exception);

@@ -101,10 +101,6 @@ Status checkNames(const llvm::MCSubtargetInfo& info, const TargetOptions& option
 
 }  // namespace
 
-Target::Target() = default;
-Target::Target(Target&&) noexcept = default;
-Target::~Target() = default;
-
 bool Target::has(const std::string& feature) const {
   return machine_->getMCSubtargetInfo()->checkFeatures("+" + feature);
 }

@@ -21,8 +21,6 @@ class Target {
 public:
   // Usage error where there is no such cpu or feature, or the target is not among those that are tested.
   static Result<Target> create(const TargetOptions& options);
-  Target(Target&&) noexcept;
-  ~Target();
 
   const TargetOptions& options() const { return options_; }
   llvm::TargetMachine& machine() const { return *machine_; }
@@ -36,12 +34,12 @@ public:
   bool isHost() const { return host_; }
 
 private:
-  Target();
+  Target() = default;
   Status find(const TargetOptions& options);
 
   TargetOptions options_;
   std::string triple_, cpu_, features_;
-  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::shared_ptr<llvm::TargetMachine> machine_;  // knows how it ends, which takes LLVM
   cpu::Machine shape_;
   bool host_ = false;
 };
