@@ -17,7 +17,29 @@
 
 namespace aglow {
 
+#ifdef AGLOW_LLVM
+namespace codegen {
+extern const char* const kCodeHash;  // from cmake/code_hash.cmake
+}
+#endif
+
 namespace {
+
+// What code and the program around it agree on may change with every build, so a package names its build. A build that
+// generates no code runs what its version wrote.
+constexpr size_t kHashDigits = 16;
+std::string ownVersion() {
+#ifdef AGLOW_LLVM
+  return fmt::format("{} {}", AGLOW_VERSION, std::string_view(codegen::kCodeHash).substr(0, kHashDigits));
+#else
+  return AGLOW_VERSION;
+#endif
+}
+
+bool isOwn(std::string_view version) {
+  const std::string own = ownVersion();
+  return version == own || (own == AGLOW_VERSION && version.starts_with(own + " "));
+}
 
 constexpr uint64_t kPage = 4096;
 constexpr uint32_t kFormat = 1;
@@ -79,7 +101,10 @@ struct PackageFile::Header {
   uint32_t sections = 0;
   uint64_t bytes = 0;  // of the file
   uint64_t hash = 0;   // of header and table, with 0 in its place
-  char version[32] = AGLOW_VERSION;
+  char version[32] = {};
+
+  void setVersion(const std::string& text) { std::memcpy(version, text.data(), std::min(text.size(), sizeof version)); }
+  std::string_view versionText() const { return {version, ::strnlen(version, sizeof version)}; }
 
   uint64_t hashWith(std::span<const Row> rows) const {
     Header plain = *this;
@@ -110,6 +135,7 @@ Status addPackageFile(FileSet& files, const std::string& path, std::span<const P
     row.hash = hash.value();
     end = offset + row.bytes;
   }
+  header.setVersion(ownVersion());
   header.bytes = pageAfter(end);
   pieces.emplace_back(kZeros, header.bytes - end);
   header.hash = header.hashWith(rows);
@@ -143,7 +169,7 @@ Status PackageFile::readTable() {
   const auto otherVersion = [&](const std::string& got) {
     return Error{.code = Code::OtherPackage,
                  .message = fmt::format("the package was written by another version: {}; this is {}, format {}", got,
-                                        AGLOW_VERSION, kFormat),
+                                        ownVersion(), kFormat),
                  .where = {},
                  .hint = "write it again with `aglow compile --emit package`"};
   };
@@ -153,10 +179,7 @@ Status PackageFile::readTable() {
   rows_.resize(header.sections);
   std::memcpy(rows_.data(), base_ + sizeof header, rows_.size() * sizeof(Row));
   if (header.hash != header.hashWith(rows_)) return damaged("the table has other bytes than it was written with");
-  if (std::memcmp(header.version, own.version, sizeof header.version) != 0) {
-    header.version[sizeof header.version - 1] = '\0';
-    return otherVersion(shown(header.version));
-  }
+  if (!isOwn(header.versionText())) return otherVersion(shown(header.versionText()));
   if (header.bytes != bytes_) return damaged(fmt::format("expected a file of {} bytes, got {}", header.bytes, bytes_));
   uint64_t end = sizeof header + rows_.size() * sizeof(Row);
   for (const Row& row : rows_) {
