@@ -25,6 +25,7 @@
   X(sequenceRows)          \
   X(samplingRows)          \
   X(roiRows)               \
+  X(windowRows)            \
   X(signalRows)            \
   X(trainingRows)          \
   X(linearAttentionRows)   \

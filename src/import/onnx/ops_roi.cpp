@@ -1,4 +1,4 @@
-// Operators on regions and boxes of images: RoiAlign, MaxRoiPool, NonMaxSuppression, and Col2Im.
+// Operators on regions and boxes of images: RoiAlign, MaxRoiPool and NonMaxSuppression.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -260,79 +260,11 @@ void nonMaxSuppression(OpImport& c) {
   c.out(c.b.constant(Tensor::of(Type(ElemKind::Int64, shape), chosen)));
 }
 
-std::vector<int64_t> listOr(const OpImport& c, std::string_view name, size_t count, int64_t otherwise, int64_t least) {
-  std::vector<int64_t> list = c.ints(name);
-  if (list.empty()) list.assign(count, otherwise);
-  constexpr int64_t kMost = int64_t{1} << 30;
-  if (list.size() != count || *std::min_element(list.begin(), list.end()) < least ||
-      *std::max_element(list.begin(), list.end()) > kMost)
-    fail(Code::BadNode, fmt::format("expected {} entries from {} in '{}', got {}", count, least, name, listText(list)));
-  return list;
-}
-
-// Every column is a window; elements of windows that share a place add up there.
-void col2Im(OpImport& c) {
-  Builder& b = c.b;
-  const Value x = c.in(0);
-  const std::vector<int64_t> image = c.constantInts(1), block = c.constantInts(2);
-  const size_t axes = image.size();
-  if (x.rank() != 3 || axes == 0 || block.size() != axes)
-    fail(Code::BadNode, fmt::format("expected [n, c * block, l] and as many extents of image and block, got {}, {}, {}",
-                                    x.type().text(), listText(image), listText(block)));
-  const Shape picture = orFail(Shape::create(image)), taps = orFail(Shape::create(block));
-  const std::vector<int64_t> dilations = listOr(c, "dilations", axes, 1, 1), strides = listOr(c, "strides", axes, 1, 1),
-                             pads = listOr(c, "pads", 2 * axes, 0, 0);
-  std::vector<int64_t> windows;
-  for (size_t i = 0; i < axes; ++i) {
-    const int64_t reach = block[i] < 1 || block[i] > (1 << 30) ? 0 : dilations[i] * (block[i] - 1) + 1;
-    const int64_t free = image[i] + pads[i] + pads[i + axes] - reach;
-    if (reach == 0 || free < 0)
-      fail(Code::BadNode, fmt::format("expected a block that fits into the padded image, got {} for {}",
-                                      listText(block), listText(image)));
-    windows.push_back(free / strides[i] + 1);
-  }
-  const Shape grid = orFail(Shape::create(windows));
-  if (x.dim(2) != grid.elements() || x.dim(1) % taps.elements() != 0)
-    fail(Code::BadNode, fmt::format("expected {} columns and channels that are a multiple of {}, got {}",
-                                    grid.elements(), taps.elements(), x.type().text()));
-  const int64_t batch = x.dim(0), channels = x.dim(1) / taps.elements();
-
-  std::vector<int64_t> dims{batch, channels};
-  dims.insert(dims.end(), image.begin(), image.end());
-  if (x.type().elements() == 0) {
-    c.out(b.splat({.elem = x.kind(), .shape = dims}));
-    return;
-  }
-  // Where each element goes; what lies on the padding goes to a row past the image.
-  std::vector<int64_t> targets;
-  const std::vector<int64_t> tapStrides = taps.strides(), gridStrides = grid.strides(), strideOf = picture.strides();
-  for (int64_t t = 0; t < taps.elements(); ++t) {
-    for (int64_t w = 0; w < grid.elements(); ++w) {
-      int64_t target = 0;
-      for (size_t i = 0; i < axes && target >= 0; ++i) {
-        const int64_t place =
-            w / gridStrides[i] % windows[i] * strides[i] - pads[i] + t / tapStrides[i] % block[i] * dilations[i];
-        target = place < 0 || place >= image[i] ? -1 : target + place * strideOf[i];
-      }
-      targets.push_back(target < 0 ? picture.elements() : target);
-    }
-  }
-  const ElemKind kind = wideKind(x.kind());
-  const Value split = b.reshaped(b.casted(x, kind), {batch, channels, taps.elements() * grid.elements()});
-  const Value updates = b.transposed(split, {2, 0, 1});
-  const Value empty = b.splat({.elem = kind, .shape = {picture.elements() + 1, batch, channels}});
-  const Value summed = b.scatter(empty, b.ints(targets), updates, {.reduction = "add"});
-  const Value y = b.transposed(sliced(b, summed, 0, 0, picture.elements()), {1, 2, 0});
-  c.out(b.casted(b.reshaped(y, dims), x.kind()));
-}
-
 }  // namespace
 
 std::span<const OpRow> roiRows() {
-  static constexpr OpRow rows[] = {{"RoiAlign", roiAlign, 10},
-                                   {"MaxRoiPool", maxRoiPool},
-                                   alone({"NonMaxSuppression", nonMaxSuppression, 10}),
-                                   {"Col2Im", col2Im, 18}};
+  static constexpr OpRow rows[] = {
+      {"RoiAlign", roiAlign, 10}, {"MaxRoiPool", maxRoiPool}, alone({"NonMaxSuppression", nonMaxSuppression, 10})};
   return rows;
 }
 
