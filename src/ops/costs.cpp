@@ -42,7 +42,7 @@ double blockedConv(const CostContext& use) { return 2 * product(use.type(1).shap
 double winogradConv(const CostContext& use) {
   return 2 * 9 * product(use.type(1).shape(), 2, 3) * shareOfChannels(use);
 }
-double depthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 3); }
+double depthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 4); }
 
 // A score and a share of a value for each key.
 double attention(const CostContext& use) {

@@ -117,11 +117,14 @@ Types winogradConv(const InferContext& c) {
 
 Types depthwiseConv(const InferContext& c) {
   AGLOW_OK(checkRankIs(c, 0, 5));
-  AGLOW_OK(checkRankIs(c, 1, 4));
+  AGLOW_OK(checkRankIs(c, 1, 5));
   const Type& x = c.type(0);
   const Type& filter = c.type(1);
   if (x.dim(4) < 1) return badNode(fmt::format("expected blocks with channels, got {}", x.text()));
-  AGLOW_OK(checkShape(c, 1, Shape{x.dim(1), filter.dim(1), filter.dim(2), x.dim(4)}));
+  AGLOW_OK(checkShape(c, 1, Shape{x.dim(1), filter.dim(1), filter.dim(2), filter.dim(3), x.dim(4)}));
+  if (filter.dim(3) < 1 || x.dim(4) % filter.dim(3) != 0)
+    return badNode(
+        fmt::format("expected groups that fill blocks of {} channels, got groups of {}", x.dim(4), filter.dim(3)));
   AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
   return windowed(c, window, x.dim(1) * x.dim(4), x.dim(4));
 }

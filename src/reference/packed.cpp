@@ -105,12 +105,14 @@ Status blockedConv(const KernelCall& call) {
 Status depthwiseConv(const KernelCall& call) {
   const Shape& filter = call.inType(1).shape();
   const int64_t taps = filter[1] * filter[2];
-  const int64_t lanes = filter[3];
+  const int64_t members = filter[3];
+  const int64_t lanes = filter[4];
   AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
-  const auto sameChannel = [](int64_t o) { return o; };
-  convolve(call, window, filter[0] * lanes, 1, sameChannel, [&](int64_t o, double* weights) {
-    const float* from = call.in[1].as<float>() + o / lanes * taps * lanes + o % lanes;
-    for (int64_t tap = 0; tap < taps; ++tap) weights[tap] = from[tap * lanes];
+  const auto firstChannel = [&](int64_t o) { return o / members * members; };
+  convolve(call, window, filter[0] * lanes, members, firstChannel, [&](int64_t o, double* weights) {
+    const float* from = call.in[1].as<float>() + o / lanes * taps * members * lanes + o % lanes;
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t ch = 0; ch < members; ++ch) weights[ch * taps + tap] = from[(tap * members + ch) * lanes];
   });
   return {};
 }

@@ -1,4 +1,4 @@
-// Depthwise convolutions and pools of blocked maps against the reference kernels, for all widths of vectors.
+// Convolutions of small groups and pools of blocked maps against the reference kernels, for all widths of vectors.
 #ifdef __clang__  // the language of kernels
 
 #include "unit/cpu_kernels.h"
@@ -15,7 +15,7 @@ AnyKernel findKernel(const std::string& name) {
   WIDTHS(NAME##_r1) \
   WIDTHS(NAME##_r2) \
   WIDTHS(NAME##_r3) WIDTHS(NAME##_r4) WIDTHS(NAME##_r5) WIDTHS(NAME##_r6) WIDTHS(NAME##_r7) WIDTHS(NAME##_r8)
-  ROWS(depthwise) ROWS(max_planes) ROWS(mean_planes) return nullptr;
+  ROWS(depthwise) ROWS(grouped) ROWS(max_planes) ROWS(mean_planes) return nullptr;
 }
 
 template <int W>
@@ -34,8 +34,10 @@ void checkPlanes(uint64_t seed) {
   depthwise.set("strides", std::vector<int64_t>{sy, sx});
   depthwise.set("pads", std::vector<int64_t>{begin[0], begin[1], end[0], end[1]});
   depthwise.set("dilations", std::vector<int64_t>{dy, dx});
-  const Tensor filter = randomTensor(rng, {x.type().dim(1), kh, kw, W});
-  checkRow<W>(depthwise, {x, filter}, convRows(), findKernel, machine);
+  for (int64_t members = 1; members <= W; members *= 2) {
+    const Tensor filter = randomTensor(rng, {x.type().dim(1), kh, kw, members, W});
+    checkRow<W>(depthwise, {x, filter}, convRows(), findKernel, machine);
+  }
 
   if (seed % 3 == 0) {
     std::vector<double> values = x.doubles();
@@ -53,7 +55,7 @@ void checkPlanes(uint64_t seed) {
   }
 }
 
-TEST(CpuPlanes, DepthwiseAndPools) {
+TEST(CpuPlanes, SmallGroupsAndPools) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     checkPlanes<4>(seed);
     checkPlanes<8>(seed + 1000);

@@ -105,6 +105,18 @@ TEST(BlockedLayout, InvertedResidualsWithSqueezeExciteStayInBlocks) {
   for (const int64_t lanes : {4, 8, 16}) EXPECT_EQ(countOf(laidOut(n, lanes), Op::Transpose), 1);
 }
 
+TEST(BlockedLayout, GroupsOfAFewChannelsStayInBlocks) {
+  for (const int64_t members : {2, 4, 8, 16}) {
+    Network n;
+    Value x = n.b.relu(n.conv(n.image({2, 3, 9, 8}), 48, 3));
+    x = n.b.relu(n.conv(x, 48, 3, {.strides = {2, 1}, .group = 48 / members}));
+    n.b.output("y", n.conv(x, 16, 1));
+    expectSame(n);
+    for (const int64_t lanes : {4, 8, 16})
+      if (members <= lanes) EXPECT_EQ(countOf(laidOut(n, lanes), Op::DepthwiseConv), 1) << members << " of " << lanes;
+  }
+}
+
 TEST(BlockedLayout, GatesFromMatrixProductsBroadcast) {
   Network n;
   const Value x = n.conv(n.image({2, 16, 6, 6}), 24, 3);
@@ -210,7 +222,16 @@ TEST(BlockedLayout, GroupsOfWholePanelsAreBlocked) {
   const Value x = n.conv(n.image({1, 3, 6, 6}), 32, 3);
   n.b.output("y", n.conv(x, 32, 3, {.group = 4}));
   expectSame(n);
+  EXPECT_EQ(countOf(laidOut(n, 4), Op::DepthwiseConv), 0);
   EXPECT_EQ(targets(laidOut(n, 4)), 2);
+  EXPECT_EQ(countOf(laidOut(n, 8), Op::DepthwiseConv), 1);
+}
+
+TEST(BlockedLayout, OddGroupsStayPlanar) {
+  Network n;
+  const Value x = n.conv(n.image({1, 3, 6, 6}), 24, 3);
+  n.b.output("y", n.conv(x, 24, 3, {.group = 4}));
+  expectSame(n);
   EXPECT_EQ(targets(laidOut(n, 8)), 1);
   EXPECT_EQ(countOf(laidOut(n, 8), Op::Conv), 1);
 }

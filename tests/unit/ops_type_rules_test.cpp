@@ -113,9 +113,10 @@ INSTANTIATE_TEST_SUITE_P(
             {{"pads", Ints{1, 1, 1, 1}}, {"outputs", 3}, {"lanes", 4}},
             "f32[1,1,5,7,4]"},
         Use{"DepthwiseConv",
-            {f32({1, 2, 5, 5, 4}), f32({2, 3, 3, 4})},
+            {f32({1, 2, 5, 5, 4}), f32({2, 3, 3, 1, 4})},
             {{"dilations", Ints{2, 1}}},
-            "f32[1,2,1,3,4]"}));
+            "f32[1,2,1,3,4]"},
+        Use{"DepthwiseConv", {f32({1, 2, 5, 5, 4}), f32({2, 3, 3, 2, 4})}, {}, "f32[1,2,3,3,4]"}));
 INSTANTIATE_TEST_SUITE_P(
     Packed, Refused,
     testing::Values(
@@ -162,8 +163,16 @@ INSTANTIATE_TEST_SUITE_P(
             {f32({1, 2, 5, 5, 4}), f32({36, 1, 4, 8})},
             {{"outputs", 1}, {"lanes", 4}},
             "expected 1 blocks of 4 channels"},
-        Use{"DepthwiseConv", {f32({1, 2, 5, 5, 4}), f32({1, 3, 3, 4})}, {}, "expected shape [2,3,3,4] of 'filter'"},
-        Use{"DepthwiseConv", {f32({1, 2, 5, 5, 0}), f32({2, 3, 3, 0})}, {}, "expected blocks with channels"}));
+        Use{"DepthwiseConv",
+            {f32({1, 2, 5, 5, 4}), f32({1, 3, 3, 1, 4})},
+            {},
+            "expected shape [2,3,3,1,4] of 'filter'"},
+        Use{"DepthwiseConv",
+            {f32({1, 2, 5, 5, 4}), f32({2, 3, 3, 3, 4})},
+            {},
+            "expected groups that fill blocks of 4 channels, got groups of 3"},
+        Use{"DepthwiseConv", {f32({1, 2, 5, 5, 4}), f32({2, 3, 3, 0, 4})}, {}, "got groups of 0"},
+        Use{"DepthwiseConv", {f32({1, 2, 5, 5, 0}), f32({2, 3, 3, 1, 0})}, {}, "expected blocks with channels"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shape, Accepted,

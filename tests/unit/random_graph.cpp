@@ -66,7 +66,7 @@ const std::vector<Layout> kLayouts = {
     {"PackedMatMul", {"m k", "p k 2c"}},
     {"BlockedConv", {"n b h w c", "p k l i 2c"}},
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
-    {"DepthwiseConv", {"n b h w c", "b k l c"}},
+    {"DepthwiseConv", {"n b h w c", "b k l i c"}},
 };
 
 // One try.

@@ -172,17 +172,18 @@ TEST(BlockedConv, HasGroupsOfWholeBlocks) {
   }
 }
 
-TEST(DepthwiseConv, IsConvWithAGroupForEachChannel) {
+TEST(DepthwiseConv, IsConvInGroupsThatFillNoBlock) {
   Random random(4);
   for (int round = 0; round < 20; ++round) {
-    ConvCase c = drawCase(random, random.between(1, 20), 1, 1, random.between(1, 3), random.between(1, 3));
-    c.lanes = random.pick(Ints{1, 4, 8});
+    const int64_t members = random.pick(Ints{1, 1, 2, 4});
+    ConvCase c = drawCase(random, random.between(1, 20), members, members, random.between(1, 3), random.between(1, 3));
+    c.lanes = random.pick(Ints{members, 4, 8});
     drawSteps(random, c);
     const Shape& s = c.filter.type().shape();
     const Reader from(c.filter);
-    const Tensor filter = filled({up(s[0], c.lanes), s[2], s[3], c.lanes}, [&](const Ints& i) {
-      const int64_t channel = i[0] * c.lanes + i[3];
-      return channel < s[0] ? from({channel, 0, i[1], i[2]}) : 0;
+    const Tensor filter = filled({up(s[0], c.lanes), s[2], s[3], members, c.lanes}, [&](const Ints& i) {
+      const int64_t channel = i[0] * c.lanes + i[4];
+      return channel < s[0] ? from({channel, i[3], i[1], i[2]}) : 0;
     });
     const Tensor y = runOne(attrsLike(c, "DepthwiseConv"), {blocked(c.x, c.lanes), filter});
     EXPECT_EQ(unblocked(y, c.outputs), runOne(c.attrs, {c.x, c.filter}));

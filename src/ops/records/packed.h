@@ -43,8 +43,8 @@ inline constexpr OpDef kPacked[] = {
      .infer = infer::winogradConv,
      .cost = cost::winogradConv},
     {.name = "DepthwiseConv",
-     .doc = "Convolution of each of blocked channels with a window of its own; filter [channel / lanes, kernel height, "
-            "kernel width, lanes].",
+     .doc = "Convolution of blocked channels in groups of a few, or one each, with as many results; filter [channel / "
+            "lanes, kernel height, kernel width, in channel / group, lanes]. Blocks hold whole groups.",
      .kind = OpKind::Target,
      .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
      .attrs = {kStrides, kPads, kDilations},

@@ -1,6 +1,8 @@
 // Convolutions over one and two spatial axes; one axis is the second of two.
 #include "backends/cpu/layout/convs.h"
 
+#include <bit>
+
 #include "backends/cpu/kernels/conv/winograd_filter.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "graph/op_views.h"
@@ -51,8 +53,11 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
     return ConvForm::None;
   const Conv2d conv{ConvNode(node)};
   const int64_t lanes = blocks.lanes();
-  if (conv.group > 1 && conv.group == conv.channels && conv.group == conv.outputs) return ConvForm::Depthwise;
   if (conv.group > 1) {
+    // Weights of all members of a group stay in registers beside results.
+    const int64_t members = conv.channels / conv.group;
+    if (conv.channels == conv.outputs && members <= lanes && std::has_single_bit(static_cast<uint64_t>(members)))
+      return ConvForm::Depthwise;
     const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
     return whole ? ConvForm::Direct : ConvForm::None;
   }
@@ -76,7 +81,7 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
   Value y;
   switch (form) {
     case ConvForm::Depthwise:
-      y = b.depthwiseConv(source.blocked(v.x()), b.constant(cpu::packDepthwise(filter, lanes)),
+      y = b.depthwiseConv(source.blocked(v.x()), b.constant(cpu::packFilter(filter, lanes)),
                           {.strides = conv.strides, .pads = conv.pads, .dilations = conv.dilations});
       break;
     case ConvForm::Winograd: {

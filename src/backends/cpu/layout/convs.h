@@ -11,7 +11,7 @@ enum class ConvForm : uint8_t {
   Planar,     // BlockedConv that reads the image as it is
   Direct,     // BlockedConv
   Winograd,   // WinogradConv
-  Depthwise,  // DepthwiseConv
+  Depthwise,  // DepthwiseConv, of groups that fill no block
 };
 
 ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd);

@@ -65,7 +65,7 @@ KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPad
   const int64_t blocks = s.channels / machine.lanes, tiles = ceilDiv(s.outWidth, highest);
   const int64_t rows = ceilDiv(s.outWidth, tiles), planes = s.images * blocks;
   const int64_t lastInside = floorDiv(s.width - 1 + s.px - (s.kw - 1) * s.dx, s.sx);
-  const int64_t planeTaps = s.outHeight * s.outWidth * s.kh * s.kw;
+  const int64_t planeTaps = s.outHeight * s.outWidth * s.kh * s.kw * s.members;
   const int64_t groups = std::min(ceilDiv(kUnits, planes), planeTaps / kUnitTaps);
   const PlaneDesc desc{.blocks = blocks,
                        .height = s.height,
@@ -83,6 +83,7 @@ KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPad
                        .outHeight = s.outHeight,
                        .outWidth = s.outWidth,
                        .countPadding = countPadding ? 1 : 0,
+                       .members = s.members,
                        .tiles = tiles,
                        .tall = s.outWidth - tiles * (rows - 1),
                        .leftOutside = std::min(ceilDiv(s.px, s.sx), rows),

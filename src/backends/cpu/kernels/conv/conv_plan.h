@@ -12,6 +12,7 @@ struct ConvShape {
   int64_t kh = 1, kw = 1, sy = 1, sx = 1, py = 0, px = 0, dy = 1, dx = 1;
   int64_t bottom = 0, right = 0;  // padding at the ends
   int64_t group = 1;
+  int64_t members = 1;  // of a group, where blocks hold several
   bool planar = false;  // the input is [N, C, H, W]
 };
 
@@ -21,7 +22,8 @@ KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
 // 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
 KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
 
-// One output channel for each input channel, by a kernel of plane.kernel.cpp: depthwise, max_planes or mean_planes.
+// As many output channels as input channels, by a kernel of plane.kernel.cpp: depthwise, grouped, max_planes or
+// mean_planes.
 KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine);
 
 }  // namespace aglow::cpu

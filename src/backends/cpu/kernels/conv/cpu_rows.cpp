@@ -62,7 +62,9 @@ KernelPlan planWinograd(const Problem& problem, const Machine& machine) {
 
 KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
   const Type& filter = problem.inType(1);
-  return planPlanes("depthwise", shapeOf(problem, {filter.dim(1), filter.dim(2)}), false, machine);
+  ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
+  shape.members = filter.dim(3);
+  return planPlanes(shape.members == 1 ? "depthwise" : "grouped", shape, false, machine);
 }
 
 // Pools of blocked maps are pools over three axes that leave the last one alone.

@@ -1,5 +1,5 @@
-// Depthwise convolutions, maxima and means over windows: a few columns of a row of results stay in registers while the
-// taps run past, with vectors along the channels.
+// Convolutions of small groups, maxima and means over windows: a few columns of a row of results stay in registers
+// while the taps run past, with vectors along the channels.
 #include "backends/cpu/kernels/conv/plane_desc.h"
 #include "backends/cpu/kernels/gemm/tile.h"
 
@@ -19,6 +19,35 @@ struct Weighted {
   AGLOW_INLINE V tap(int64_t index) const { return loadLanes<V>(filter + index * W); }
   static AGLOW_INLINE V fold(V sum, V value, V weights) { return value * weights + sum; }
   AGLOW_INLINE V finish(const PlaneDesc&, V sum, int64_t, int64_t) const { return sum; }
+};
+
+// Each lane reads the M lanes of its group, one after the other.
+template <int W, int M>
+struct Grouped {
+  using V = Lanes<float, W>;
+  struct Weights {
+    V of[M];
+  };
+  const float* filter;  // of the plane's block
+  static AGLOW_INLINE const float* outside() { return kZeros; }
+  AGLOW_INLINE Weights tap(int64_t index) const {
+    Weights weights;
+    AGLOW_UNROLL for (int m = 0; m < M; ++m) weights.of[m] = loadLanes<V>(filter + (index * M + m) * W);
+    return weights;
+  }
+  template <int Member, int... I>
+  static AGLOW_INLINE V member(V value, LaneList<I...>) {
+    return __builtin_shufflevector(value, value, (I / M * M + Member)...);
+  }
+  template <int... Member>
+  static AGLOW_INLINE V sum(V sum, V value, const Weights& weights, LaneList<Member...>) {
+    ((sum = member<Member>(value, LanesUpTo<W>{}) * weights.of[Member] + sum), ...);
+    return sum;
+  }
+  static AGLOW_INLINE V fold(V held, V value, const Weights& weights) {
+    return sum(held, value, weights, LanesUpTo<M>{});
+  }
+  AGLOW_INLINE V finish(const PlaneDesc&, V held, int64_t, int64_t) const { return held; }
 };
 
 template <int W>
@@ -65,7 +94,7 @@ AGLOW_INLINE void foldTile(const PlaneDesc& d, const Fold& fold, const float* pl
     for (int64_t kx = 0; kx < d.kw; ++kx) {
       const int64_t left = first + kx * d.dx;
       const float* x = plane + ((top + ky * d.dy) * d.width + left) * W;
-      const V weights = fold.tap(ky * d.kw + kx);
+      const auto weights = fold.tap(ky * d.kw + kx);
       AGLOW_UNROLL for (int r = 0; r < R; ++r) {
         const float* at = x + r * d.sx * W;
         if (r < d.leftOutside || r >= R - d.rightOutside) {
@@ -78,7 +107,7 @@ AGLOW_INLINE void foldTile(const PlaneDesc& d, const Fold& fold, const float* pl
   }
   // Small windows: from registers. Others through memory, so that what is fused with a result appears once in the code
   // and not R times.
-  if (d.kh * d.kw <= 9) {
+  if (d.kh * d.kw * d.members <= 9) {
     AGLOW_UNROLL for (int r = 0; r < R; ++r) out(fold.finish(d, held[r], row, column + r), column + r);
     return;
   }
@@ -120,6 +149,22 @@ AGLOW_INLINE int32_t depthwise(const PlaneDesc& d, void* const* p, int64_t begin
   });
 }
 
+template <int W, int R, int M>
+AGLOW_INLINE int32_t ofMembers(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
+  const float* filter = static_cast<const float*>(p[2]);
+  return foldPlanes<W, R>(d, p, begin, end, epilogue, [&](int64_t block) __attribute__((always_inline)) {
+    return Grouped<W, M>{filter + block * d.kh * d.kw * M * W};
+  });
+}
+
+// Groups of 2, 4, 8 or 16, and no more than there are lanes.
+template <int W, int R, int M = W>
+AGLOW_INLINE int32_t grouped(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
+  if constexpr (M > 2)
+    if (d.members < M) return grouped<W, R, M / 2>(d, p, begin, end, epilogue);
+  return ofMembers<W, R, M>(d, p, begin, end, epilogue);
+}
+
 template <int W, int R, class Fold>
 AGLOW_INLINE int32_t pool(const PlaneDesc& d, void* const* p, int64_t begin, int64_t end, Epilogue<W>* epilogue) {
   return foldPlanes<W, R>(d, p, begin, end, epilogue, [](int64_t) __attribute__((always_inline)) { return Fold{}; });
@@ -134,6 +179,7 @@ AGLOW_INLINE int32_t pool(const PlaneDesc& d, void* const* p, int64_t begin, int
   }
 #define AGLOW_PLANES_ROWS(W, R)                                      \
   AGLOW_PLANES(depthwise, W, R, depthwise<W, R>)                     \
+  AGLOW_PLANES(grouped, W, R, grouped<W, R>)                         \
   AGLOW_PLANES(max_planes, W, R, pool<W, R, aglow::cpu::Largest<W>>) \
   AGLOW_PLANES(mean_planes, W, R, pool<W, R, aglow::cpu::Mean<W>>)
 #define AGLOW_PLANES_WIDTHS(R) AGLOW_PLANES_ROWS(4, R) AGLOW_PLANES_ROWS(8, R) AGLOW_PLANES_ROWS(16, R)

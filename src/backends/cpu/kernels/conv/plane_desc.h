@@ -1,5 +1,5 @@
-// Windows over planes of blocked channels, [N, blocks, H, W, lanes]: depthwise convolutions and pools. Plans fill the
-// descriptor, kernels read it.
+// Windows over planes of blocked channels, [N, blocks, H, W, lanes]: convolutions of small groups, and pools. Plans
+// fill the descriptor, kernels read it.
 #pragma once
 
 #include <stdint.h>
@@ -13,6 +13,7 @@ struct PlaneDesc {
   int64_t bottom, right;  // padding at the ends
   int64_t outHeight, outWidth;
   int64_t countPadding;  // means: 1 when padding counts
+  int64_t members;       // channels of a group, which a block has several of
 
   // A row of results is cut into `tiles` tiles; the first `tall` have as many columns as the kernel's name says, the
   // others one less. At most `leftOutside` columns of a tile reach out of the input at its beginning, `rightOutside` at

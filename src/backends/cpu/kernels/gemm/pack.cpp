@@ -45,16 +45,4 @@ Tensor packFilter(const Tensor& filter, int64_t panel) {
   return packed;
 }
 
-Tensor packDepthwise(const Tensor& filter, int64_t lanes) {
-  const float* from = floats(filter, 4);
-  const Shape& shape = filter.type().shape();
-  AGLOW_CHECK(shape[1] == 1, "a depthwise filter has one input channel, not " + shape.text());
-  const int64_t taps = shape[2] * shape[3];
-  Tensor packed = zeros({ceilDiv(shape[0], lanes), shape[2], shape[3], lanes});
-  auto* to = reinterpret_cast<float*>(packed.mutableData());
-  for (int64_t c = 0; c < shape[0]; ++c)
-    for (int64_t tap = 0; tap < taps; ++tap) to[(c / lanes * taps + tap) * lanes + c % lanes] = from[c * taps + tap];
-  return packed;
-}
-
 }  // namespace aglow::cpu

@@ -12,7 +12,4 @@ Tensor packMatrix(const Tensor& b, int64_t panel);
 // [O, C / group, kh, kw] to [P, kh, kw, C / group, panel], P = ceil(O / panel).
 Tensor packFilter(const Tensor& filter, int64_t panel);
 
-// [C, 1, kh, kw] to [ceil(C / lanes), kh, kw, lanes].
-Tensor packDepthwise(const Tensor& filter, int64_t lanes);
-
 }  // namespace aglow::cpu
