@@ -13,6 +13,7 @@ import fnmatch
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -65,12 +66,17 @@ def flat(value):
 def differences(source, threads=THREADS, streams=STREAMS, sets=2):
     """What differs from one thread's outputs, as lines; and how many runs were compared. A file, or a model in memory
     and its inputs."""
+    with tempfile.TemporaryDirectory(prefix="aglow_bits_") as cache:  # the code for several threads is the same
+        return differences_by(cache, source, threads, streams, sets)
+
+
+def differences_by(cache, source, threads, streams, sets):
     import aglow
     path, given = (source, None) if isinstance(source, pathlib.Path) else (None, source)
     what = str(path) if path else given[0]
     bad, runs, wanted = [], 0, None
     for count in threads:
-        model = aglow.compile(what, backend="cpu", threads=count, contexts=streams, cache=False)
+        model = aglow.compile(what, backend="cpu", threads=count, contexts=streams, cache=cache)
         inputs = inputs_of(path, model, sets) if path else given[1]
         work = list(enumerate(inputs)) * -(-streams // len(inputs))
 

@@ -20,9 +20,10 @@ def test_busy_loops_end():
     assert all(loop.returncode < 0 for loop in loops)
 
 
-def test_measures_the_digits(program, sanitized):
+def test_measures_the_digits(program, sanitized, tmp_path, monkeypatch):
     if sanitized:
         pytest.skip("nobody measures a program under the sanitizers")
+    monkeypatch.setenv("AGLOW_CACHE_DIR", str(tmp_path))
     done = process.run([sys.executable, ROOT / "bench" / "loaded.py", "--program", program, "--rounds", "1", "--seconds",
                         "0.05", ROOT / "examples" / "digits" / "digits.onnx"])
     assert done.code == 0, done.err
