@@ -114,7 +114,7 @@ void convLayer(benchmark::State& state, const Layer& l) {
 
 void depthwiseLayer(benchmark::State& state, const Layer& l) {
   const int64_t pad = l.kernel / 2, out = (l.size + 2 * pad - l.kernel) / l.stride + 1;
-  const Tensor filter = cpu::packDepthwise(randomTensor({l.channels, 1, l.kernel, l.kernel}), kLanes);
+  const Tensor filter = cpu::packFilter(randomTensor({l.channels, 1, l.kernel, l.kernel}), kLanes);
   const double flops = 2. * static_cast<double>(l.channels * l.kernel * l.kernel * out * out);
   runLayer(state, {1, ceilDiv(l.channels, kLanes), l.size, l.size, kLanes}, flops, [&](Builder& b, Value x) {
     return b.depthwiseConv(x, b.constant(filter),

@@ -7,6 +7,8 @@ execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_la
                 OUTPUT_VARIABLE FOLDER_ROWS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" FOLDER_ROWS "${FOLDER_ROWS}")
 set(PROGRAM_FOLDERS python cli)  # no part of the library
+# Their code runs for a moment, and is much: to optimize it further takes longer than it ever saves.
+set(BRIEF_FOLDERS import optimize lower dynamic api compile)
 
 set(BEFORE "")  # the libraries of all rows so far
 foreach(row ${FOLDER_ROWS})
@@ -30,6 +32,9 @@ foreach(row ${FOLDER_ROWS})
       endif()
       add_library(${library} OBJECT ${sources})
       use_settings(${library})
+      if(folder IN_LIST BRIEF_FOLDERS AND CMAKE_BUILD_TYPE STREQUAL "Release")
+        target_compile_options(${library} PRIVATE -O1)
+      endif()
       add_dependencies(${library} generated)
     endif()
     set(parts ${library})
