@@ -1,5 +1,5 @@
 /* Preloaded into a program, fails one of its allocations, or all from one on: those that main() and what it calls make,
- * counted from 1. FAIL_AT=N picks it, FAIL_ON=1 goes on failing; the number of allocations goes to FAIL_COUNT, a file. */
+ * counted from 1; not those of the constructors of libraries, which nobody can handle. FAIL_AT=N picks it, FAIL_ON=1 goes on failing; the number of allocations goes to FAIL_COUNT, a file. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,6 +34,16 @@ int posix_memalign(void **to, size_t alignment, size_t bytes) {
   if (made == NULL) return ENOMEM;
   *to = made;
   return 0;
+}
+
+void *dlopen(const char *file, int mode) {
+  typedef void *Open(const char *, int);
+  Open *real = (Open *)dlsym(RTLD_NEXT, "dlopen");
+  int before = armed;
+  armed = 0;
+  void *library = real(file, mode);
+  armed = before;
+  return library;
 }
 
 static int (*program)(int, char **, char **);

@@ -18,14 +18,14 @@ def write(folder, *texts):
 def test_counts(tmp_path, jobs, last, expected):
     write(tmp_path, PASSES, PASSES, last)
     code = parallel_pytest.main(jobs, tmp_path / "r.xml", tmp_path)
-    assert (code, *junit_counts.counts(tmp_path / "r.xml", code)) == expected
+    assert (code, *junit_counts.counts(tmp_path / "r", code)) == expected
 
 
 def test_a_process_that_dies(tmp_path):
     write(tmp_path, PASSES, DIES)
     code = parallel_pytest.main(2, tmp_path / "r.xml", tmp_path)
     assert code != 0
-    assert junit_counts.counts(tmp_path / "r.xml", code) == (1, 1)
+    assert junit_counts.counts(tmp_path / "r", code) == (1, 1)
 
 
 def test_every_file_is_in_one_bunch(tmp_path):

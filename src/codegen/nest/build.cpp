@@ -210,7 +210,8 @@ private:
     const RegionId region = member.instr->inputs()[static_cast<size_t>(i)].region;
     const int producer = member.from[static_cast<size_t>(i)];
     if (producer < 0) {
-      if (const std::optional<double> number = literal(region)) return values_.number(typeOf(region).kind(), *number);
+      if (const std::optional<double> number = literalOf(program_, region))
+        return values_.number(typeOf(region).kind(), *number);
       return values_.load(access(region, ownShape(member)));
     }
     Member& from = members_[static_cast<size_t>(producer)];
@@ -219,17 +220,6 @@ private:
     if (slotOf(from.result) >= 0) return values_.load(access(from.result, shapeOf(from.result)));
     if (from.row < 0) keep(from);
     return values_.add({.op = Expr::Op::Kept, .kind = nest_.rows[static_cast<size_t>(from.row)], .a = from.row});
-  }
-
-  // A constant that the code may hold: a round number, as bounds, halves and small factors are. Others, such as scales,
-  // differ from use to use of the same code.
-  std::optional<double> literal(RegionId region) const {
-    constexpr double kMost = 0x1p16;
-    const auto* constant = program_[region].as<ConstantInit>();
-    if (constant == nullptr || typeOf(region).elements() != 1 || !isReal(typeOf(region).kind())) return std::nullopt;
-    const double number = constant->bytes.doubles().front();
-    if (!(std::fabs(number) <= kMost) || std::trunc(2 * number) != 2 * number) return std::nullopt;
-    return number;
   }
 
   void keep(Member& member) {
@@ -360,6 +350,16 @@ private:
 };
 
 }  // namespace
+
+std::optional<double> literalOf(const Program& program, RegionId region) {
+  constexpr double kMost = 0x1p16;
+  const auto* constant = program[region].as<ConstantInit>();
+  const Type& type = program[region].type;
+  if (constant == nullptr || type.elements() != 1 || !isReal(type.kind())) return std::nullopt;
+  const double number = constant->bytes.doubles().front();
+  if (!(std::fabs(number) <= kMost) || std::trunc(2 * number) != 2 * number) return std::nullopt;
+  return number;
+}
 
 bool isNest(const Program& program, const Instr& instr) {
   if (instr.kind == Instr::Kind::Compute) return instr.attrs.op().isDataParallel();

@@ -25,6 +25,10 @@ Nest epilogueOf(const Program& program, const Instr& instr, std::span<const int6
 // None of the rest, and of what has no elements.
 std::optional<Nest> nestIn(const Program& program, const Instr& instr);
 
+// The number of a scalar constant that nests hold themselves: a round one, as bounds, halves and small factors are.
+// Others, such as scales, differ from use to use of the same code.
+std::optional<double> literalOf(const Program& program, RegionId region);
+
 // Steps to read a tensor of shape `from`, broadcast to a shape, when that shape is seen under other extents; none where
 // steps cannot say it.
 std::optional<std::vector<int64_t>> stridesInView(const Shape& from, const Shape& shape, std::span<const int64_t> view);

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/bundle/c_names.h"
 #include "backends/cpu/code/plans.h"
+#include "codegen/nest/build.h"
 #include "inst/cost.h"
 #include "inst/fused.h"
 
@@ -30,8 +31,8 @@ std::string attributesText(const Attrs& attrs) {
   return text;
 }
 
-// What an instruction does, and its regions in the order of their numbers there. Instructions with the same key differ
-// in addresses only.
+// What an instruction does, numbers that its code holds included, and its regions in the order of their numbers there.
+// Instructions with the same key differ in addresses only.
 class InstrKey {
 public:
   InstrKey(const Program& program, const Instr& instr) : program_(program) {
@@ -56,6 +57,8 @@ private:
     const auto [it, fresh] = numbers_.try_emplace(operand.region, order.size());
     if (fresh) order.push_back(operand.region);
     text += fmt::format("{}:{} ", it->second, program_[operand.region].type.text());
+    if (const std::optional<double> number = nest::literalOf(program_, operand.region))
+      text += fmt::format("={} ", *number);
   }
 
   const Program& program_;

@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <new>
 
 #include "backends/cpu/module/table.h"
 
@@ -28,6 +30,13 @@ fs::path ownFolder() {
   return fs::weakly_canonical(file, fault).parent_path();
 }
 
+// LLVM's library allocates while it is loaded, where a failure would end the process: as much is asked for first.
+bool hasMemoryToLoad() {
+  constexpr size_t kBytes = size_t{16} << 20;
+  const std::unique_ptr<std::byte[]> probe(new (std::nothrow) std::byte[kBytes]);
+  return probe != nullptr;
+}
+
 Result<const ModuleTable*> load() {
   constexpr const char* kName = "aglow_llvm.so";
   const auto refused = [](std::string why) {
@@ -36,6 +45,7 @@ Result<const ModuleTable*> load() {
                  .where = {},
                  .hint = "it belongs beside the program; packages run without it"};
   };
+  if (!hasMemoryToLoad()) return refused("there is no memory left");
   const fs::path own = ownFolder();
   std::string why;
   for (const fs::path& folder : {own, own / AGLOW_MODULE_FOLDER}) {

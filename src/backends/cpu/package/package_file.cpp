@@ -177,7 +177,7 @@ Status PackageFile::readTable() {
   if (header.sections > kMostSections || header.sections * sizeof(Row) > bytes_ - sizeof header)
     return damaged("the table reaches past the end of the file");
   rows_.resize(header.sections);
-  std::memcpy(rows_.data(), base_ + sizeof header, rows_.size() * sizeof(Row));
+  if (!rows_.empty()) std::memcpy(rows_.data(), base_ + sizeof header, rows_.size() * sizeof(Row));
   if (header.hash != header.hashWith(rows_)) return damaged("the table has other bytes than it was written with");
   if (!isOwn(header.versionText())) return otherVersion(shown(header.versionText()));
   if (header.bytes != bytes_) return damaged(fmt::format("expected a file of {} bytes, got {}", header.bytes, bytes_));
