@@ -37,9 +37,21 @@ void leaveToLlvm(const char* reason) {
     if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
+// The C library loads what it unwinds pthread_once with when the first exception leaves that, as LLVM's initializers
+// may have to; it aborts without memory for it. So this happens now.
+void loadUnwinder() {
+  std::once_flag never;
+  try {
+    std::call_once(never, [] { throw std::bad_alloc(); });
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
 void installHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
+    loadUnwinder();
     llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
       gaveUp = true;
       if (guards > 0) throw LlvmFault(reason);
