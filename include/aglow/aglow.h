@@ -70,7 +70,7 @@ void aglow_options_free(aglow_options* options);
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
 /* At most this many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
-/* Runs of one model or session that go side by side, up to 1024; 0, the default, means one per processor. Each has
+/* Runs of one model or session that go side by side, up to 1024; 0, the default, means two per processor. Each has
  * memory of its own for intermediate results, which is allocated when it is first needed, and no more of them than the
  * memory limit allows; code and weights are there once. */
 aglow_status aglow_options_set_contexts(aglow_options* options, int contexts);

@@ -62,7 +62,7 @@ public:
   Options& backend(const std::string& name) { return checked(aglow_options_set_backend(handle(), name.c_str())); }
   // 0: one per processor.
   Options& threads(int count) { return checked(aglow_options_set_threads(handle(), count)); }
-  // Runs side by side, 0: one per processor; and callers that may wait meanwhile.
+  // Runs side by side, 0: two per processor; and callers that may wait meanwhile.
   Options& contexts(int count) { return checked(aglow_options_set_contexts(handle(), count)); }
   Options& queue(int callers) { return checked(aglow_options_set_queue(handle(), callers)); }
   Options& cache(const std::string& folder) { return checked(aglow_options_set_cache(handle(), folder.c_str())); }

@@ -349,7 +349,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     pad           fills inputs up to the next of several sizes, and cuts the outputs back
     values        inputs that are always the same, and then need not be given
     threads       at most this many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
-    contexts      runs of several threads that go side by side, by default one per processor; others wait
+    contexts      runs of several threads that go side by side, by default two per processor; others wait
     queue         callers that may wait for one of them to end, by default 1024; one more is a ResourceError
     cache         folder where generated code is kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)

@@ -181,7 +181,7 @@ Status checkMemory(std::span<const Program> programs, const BackendOptions& opti
 }
 
 RunLimits runLimits(std::span<const Program> programs, const BackendOptions& options, int64_t moreBytes) {
-  RunLimits limits{.contexts = static_cast<size_t>(options.contexts > 0 ? options.contexts : machineThreads()),
+  RunLimits limits{.contexts = static_cast<size_t>(options.contexts > 0 ? options.contexts : defaultContexts()),
                    .queue = static_cast<size_t>(std::max(options.queue, 0))};
   if (options.memoryLimit <= 0) return limits;
   // Within the limit, as was checked, so nothing overflows.
@@ -198,10 +198,13 @@ Error busy(const RunLimits& limits) {
               fmt::format("{} callers wait already, where {} runs may go side by side", limits.queue, limits.contexts)};
 }
 
+// One that waits for a processor is there when one comes free: to wake a caller that waits for a turn takes longer.
+int defaultContexts() { return std::min(2 * machineThreads(), kMaxContexts); }
+
 Status checkContexts(int contexts, int queue) {
   if (contexts < 0 || contexts > kMaxContexts)
     return Error{.code = Code::Usage,
-                 .message = fmt::format("contexts are {}; expected 1 to {}, or 0 for one per processor", contexts,
+                 .message = fmt::format("contexts are {}; expected 1 to {}, or 0 for two per processor", contexts,
                                         kMaxContexts)};
   if (queue < 0)
     return Error{.code = Code::Usage, .message = fmt::format("the queue is {}; expected how many may wait", queue)};

@@ -124,7 +124,7 @@ inline constexpr int kMaxContexts = 1024, kDefaultQueue = 1024;
 struct BackendOptions {
   int64_t memoryLimit = 0;                   // bytes of arena, constants, inputs and outputs together; 0: none
   int threads = 1;                           // at most this many
-  int contexts = 0;                          // runs side by side, at most; 0: one per processor
+  int contexts = 0;                          // runs side by side, at most; 0: defaultContexts()
   int queue = kDefaultQueue;                 // callers that may wait while as many runs are under way
   std::string cache = {};                    // folder where generated code is kept; none: nowhere
   std::shared_ptr<ThreadPool> pool = {};     // with at least `threads` threads; none: that of the process
@@ -172,5 +172,7 @@ RunLimits runLimits(std::span<const Program> programs, const BackendOptions& opt
 Error busy(const RunLimits& limits);
 // Usage where there are fewer contexts than none, too many, or a negative number that waits.
 Status checkContexts(int contexts, int queue);
+// Two per processor.
+int defaultContexts();
 
 }  // namespace aglow

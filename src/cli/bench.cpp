@@ -238,7 +238,7 @@ Command benchCommand() {
          {"--streams", &options->streams,
           "Keep N runs under way at a time, from as many threads, and measure how many there are a second", "N",
           Between{1, kMaxContexts}},
-         {"--contexts", &options->request.contexts, "Runs side by side at most (default: one per processor)", "N",
+         {"--contexts", &options->request.contexts, "Runs side by side at most (default: two per processor)", "N",
           Between{1, kMaxContexts}},
          {"--json", &options->json, "Output for programs"},
          {"--profile", &options->profile, "Show what each instruction takes, against the machine's peak"},

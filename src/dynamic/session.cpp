@@ -59,7 +59,7 @@ Session::Session(onnx::Model model, SessionOptions options, PreparedSizes prepar
 
 Diagnosed<std::unique_ptr<Session>> Session::open(onnx::Model model, SessionOptions options) {
   if (!options.backend.pool) startThreads(options.backend);
-  if (options.backend.contexts == 0) options.backend.contexts = machineThreads();
+  if (options.backend.contexts == 0) options.backend.contexts = defaultContexts();
   if (!options.backend.weights) options.backend.weights = std::make_shared<TensorPool>();
   if (Diagnostics faults = options.import.tolerance.judge(model); !faults.empty()) {
     onnx::reportFaultsWithoutTypes(model, faults);

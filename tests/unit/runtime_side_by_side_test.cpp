@@ -128,7 +128,7 @@ TEST_P(SideBySide, HasNoMoreContextsThanMemoryAllows) {
     return loaded(kProducts, {.memoryLimit = limit, .contexts = 5})->facts().contexts;
   };
   const std::shared_ptr<Network> network = loaded(kProducts);
-  EXPECT_EQ(network->facts().contexts, machineThreads());
+  EXPECT_EQ(network->facts().contexts, defaultContexts());
   const int64_t each = network->facts().arenaBytes + network->inputs(0)[0].type.bytes() +
                        network->outputs(0)[0].type.bytes() + 64 * 48 * 48;  // the interpreter's locals, rather too many
   EXPECT_EQ(contexts(0), 5);
