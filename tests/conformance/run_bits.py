@@ -142,14 +142,10 @@ def main():
     verdicts = {}
     for name, path in found[::options.sample]:
         verdicts[name] = verdict(path, options)
-        print(f"{name:28}{verdicts[name].kind:13}{verdicts[name].seconds:8.2f} s  {verdicts[name].detail[:160]}", flush=True)
+        report.show(name, verdicts[name])
     if not verdicts:
         sys.exit(f"{options.paths[0]}: no models")
-    failed = {name: f"{v.kind}: {v.detail}" for name, v in verdicts.items() if v.kind not in (case.PASS, case.UNSUPPORTED)}
-    if options.junit:
-        report.write_junit(options.junit, "bits", verdicts, failed)
-    print(f"{len(verdicts)} models: {report.totals(verdicts)}")
-    return 1 if failed else 0
+    return report.finish(verdicts, "bits", options.junit)
 
 
 if __name__ == "__main__":

@@ -79,15 +79,10 @@ def main():
     verdicts = report.run_all(
         names, lambda name: run_model(options, options.models / name, entries.get(name, {})), options.jobs)
     for name, verdict in verdicts.items():
-        print(f"{name:28}{verdict.kind:13}{verdict.seconds:8.2f} s  {verdict.detail[:160]}")
-    failed = {name: f"{verdict.kind}: {verdict.detail}" for name, verdict in verdicts.items()
-              if verdict.kind not in (case.PASS, case.UNSUPPORTED)}
+        report.show(name, verdict)
     if options.json:
         report.write_json(options.json, verdicts, command=options.cmd)
-    if options.junit:
-        report.write_junit(options.junit, "models", verdicts, failed)
-    print(f"{len(names)} models: {report.totals(verdicts)}")
-    return 1 if failed else 0
+    return report.finish(verdicts, "models", options.junit)
 
 
 if __name__ == "__main__":

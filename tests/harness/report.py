@@ -69,3 +69,18 @@ def write_junit(path, suite, verdicts, failed):
         elif verdict.kind != case.PASS:
             ElementTree.SubElement(entry, "skipped", message=f"{verdict.kind}: {text}")
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def show(name, verdict):
+    """One line of a model's verdict."""
+    print(f"{name:28}{verdict.kind:13}{verdict.seconds:8.2f} s  {verdict.detail[:160]}", flush=True)
+
+
+def finish(verdicts, suite, junit):
+    """The totals of models, and a file of them where one is wanted; the exit code."""
+    failed = {name: f"{verdict.kind}: {verdict.detail}" for name, verdict in verdicts.items()
+              if verdict.kind not in (case.PASS, case.UNSUPPORTED)}
+    if junit:
+        write_junit(junit, suite, verdicts, failed)
+    print(f"{len(verdicts)} models: {totals(verdicts)}")
+    return 1 if failed else 0
