@@ -73,12 +73,32 @@ AGLOW_INLINE Lanes<float, W> loadRest(const float* row, int64_t depth, int64_t c
   return lane >= static_cast<int32_t>(W - count) ? loadLanes<V>(row + depth - W) : V{};
 }
 
-// M rows of x by N rows of w: sums[m] has the products with the rows of w. Rows follow each other in memory, so the
-// processor itself fetches what comes next, and better than instructions could ask it to.
+// One row of x by N rows of w, one after the other: so memory is read in its order, which caches serve fastest.
+template <int W, int N>
+AGLOW_INLINE void dotLines(const float* x, const float* const (&w)[N], int64_t depth, Lanes<float, N>& sums) {
+  using V = Lanes<float, W>;
+  constexpr int kChains = 4;
+  V totals[N];
+  AGLOW_UNROLL for (int n = 0; n < N; ++n) {
+    V parts[kChains];
+    AGLOW_UNROLL for (int i = 0; i < kChains; ++i) parts[i] = V{};
+    int64_t k = 0;
+    AGLOW_ROLLED for (; k + kChains * W <= depth; k += kChains * W) AGLOW_UNROLL for (int i = 0; i < kChains; ++i)
+        parts[i] = loadLanes<V>(x + k + i * W) * loadLanes<V>(w[n] + k + i * W) + parts[i];
+    AGLOW_ROLLED for (; k + W <= depth; k += W) parts[0] = loadLanes<V>(x + k) * loadLanes<V>(w[n] + k) + parts[0];
+    if (const int64_t rest = depth - k; rest > 0)
+      parts[1] = loadRest<W>(x, depth, rest) * loadRest<W>(w[n], depth, rest) + parts[1];
+    totals[n] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  }
+  sums = sumsOf<W, N>(totals);
+}
+
+// M rows of x by N rows of w: sums[m] has the products with the rows of w.
 template <int W, int M, int N>
 AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N], int64_t depth,
                           Lanes<float, N> (&sums)[M]) {
   using V = Lanes<float, W>;
+  if constexpr (M == 1) return dotLines<W, N>(x[0], w, depth, sums[0]);
   V parts[M][N];
   AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int n = 0; n < N; ++n) parts[m][n] = V{};
   const auto add = [&](auto load) __attribute__((always_inline)) {
@@ -100,7 +120,7 @@ AGLOW_INLINE void dotTile(const float* const (&x)[M], const float* const (&w)[N]
 
 // Rows that a tile may have: sums, an operand of each row, and one of the weights must fit into the registers.
 template <int W>
-inline constexpr int kDotRows = W == 16 ? 6 : 3;
+inline constexpr int kDotRows = W == 16 ? 4 : 3;
 
 struct DotRows {
   const float* at;
@@ -108,30 +128,41 @@ struct DotRows {
 };
 
 // All rows of x, at most `tile` at a time, by the rows of w [w.rows, depth]. Calls out(row, column, sums, count), count
-// being less than the lanes only for the last columns. Backwards, the last rows of w come first.
+// being less than the lanes only for the last columns. A few rows of w meet all of x before the next, which are asked
+// for meanwhile, a share with each tile.
 template <int W, class Out>
-AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t depth, bool backwards, Out out) {
-  const auto rows = [&](auto m, int64_t first) __attribute__((always_inline)) {
-    constexpr int M = decltype(m)::value, N = M == 1 && W >= 8 ? 8 : 4;
-    const float* left[M];
-    AGLOW_UNROLL for (int i = 0; i < M; ++i) left[i] = x.at + (first + i) * x.step;
-    const int64_t groups = (w.rows + N - 1) / N;
-    AGLOW_ROLLED for (int64_t i = 0; i < groups; ++i) {
-      const int64_t column = (backwards ? groups - 1 - i : i) * N;
+AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t depth, Out out) {
+  const auto columns = [&](auto n) __attribute__((always_inline)) {
+    constexpr int N = decltype(n)::value;
+    const int64_t tiles = (x.rows + tile - 1) / tile, share = (N * w.step + tiles - 1) / tiles;
+    AGLOW_ROLLED for (int64_t column = 0; column < w.rows; column += N) {
       const float* right[N];
-      AGLOW_UNROLL for (int n = 0; n < N; ++n) right[n] =
-          w.at + (column + n < w.rows ? column + n : w.rows - 1) * w.step;
-      Lanes<float, N> sums[M];
-      dotTile<W, M, N>(left, right, depth, sums);
+      AGLOW_UNROLL for (int i = 0; i < N; ++i) right[i] =
+          w.at + (column + i < w.rows ? column + i : w.rows - 1) * w.step;
       const int64_t count = N < w.rows - column ? N : w.rows - column;
-      AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], count);
+      const auto rows = [&](auto m, int64_t first) __attribute__((always_inline)) {
+        constexpr int M = decltype(m)::value;
+        const float* left[M];
+        AGLOW_UNROLL for (int i = 0; i < M; ++i) left[i] = x.at + (first + i) * x.step;
+        Lanes<float, N> sums[M];
+        dotTile<W, M, N>(left, right, depth, sums);
+        AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], count);
+      };
+      AGLOW_ROLLED for (int64_t first = 0; first < x.rows; first += tile) {
+        if (tiles > 1) {
+          constexpr int64_t kLineFloats = 16;
+          const float* next = right[0] + N * w.step + first / tile * share;
+          for (int64_t i = 0; i < share; i += kLineFloats) __builtin_prefetch(next + i, 0, 3);
+        }
+        withNumber<kDotRows<W>>(first + tile <= x.rows ? tile : x.rows - first,
+                                [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+      }
     }
   };
-  int64_t first = 0;
-  for (; first + tile <= x.rows; first += tile)
-    withNumber<kDotRows<W>>(tile, [&](auto m) __attribute__((always_inline)) { rows(m, first); });
-  if (first < x.rows)
-    withNumber<kDotRows<W>>(x.rows - first, [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+  if (tile == 1)
+    columns(Number<(W >= 8 ? 8 : 4)>{});
+  else
+    columns(Number<4>{});
 }
 
 }  // namespace aglow::cpu

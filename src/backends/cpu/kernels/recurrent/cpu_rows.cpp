@@ -102,7 +102,7 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   const int64_t scratch = placeScratch(d);
 
   // A chunk of weights stays in the second-level cache while all inputs pass it.
-  const int64_t columns = d.gates * d.hidden, most = machine.lanes == 16 ? 6 : 3;
+  const int64_t columns = d.gates * d.hidden, most = machine.lanes == 16 ? 4 : 3;
   const auto evenly = [&](int64_t count) { return ceilDiv(count, ceilDiv(count, most)); };
   constexpr int64_t kGroup = 8, kMostChunk = 256;
   d.chunk = std::clamp<int64_t>(machine.l2 / 4 / (d.width * kBytes) / kGroup * kGroup, kGroup, kMostChunk);

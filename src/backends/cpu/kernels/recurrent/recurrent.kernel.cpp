@@ -1,6 +1,5 @@
 // Recurrent layers whole: the inputs of all steps times their weights first, then step after step. Threads share the
-// elements of the state: each reads the weights of the same ones in every step, and so keeps them in its cache. One
-// thread alone reads all of them in one order and then in the other, so that what its cache holds serves again.
+// elements of the state: each reads the weights of the same ones in every step, and so keeps them in its cache.
 #include "backends/cpu/kernels/gemm/dots.h"
 #include "backends/cpu/kernels/recurrent/functions.h"
 
@@ -27,7 +26,7 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
     }
     float* to = operand(p, d.scratch) + d.products + direction * rows * columns + first;
     const float* w = operand(p, d.w) + (direction * columns + first) * d.width;
-    dots<W>({operand(p, d.x), rows, d.width}, d.tile, {w, count, d.width}, d.width, false,
+    dots<W>({operand(p, d.x), rows, d.width}, d.tile, {w, count, d.width}, d.width,
             [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
               constexpr int N = sizeof(value) / sizeof(float);
               storeSome<N>(to + row * columns + column, value + loadSome<N>(sums + column, lanes), lanes);
@@ -122,12 +121,12 @@ struct RecurrentUnit {
   }
 
   // A state times the slice's weights of the gates from `gate` to `end`.
-  AGLOW_INLINE void multiply(const float* states, int64_t gate, int64_t end, bool backwards) const {
+  AGLOW_INLINE void multiply(const float* states, int64_t gate, int64_t end) const {
     const int64_t columns = d.gates * d.hidden;
     AGLOW_ROLLED for (; gate < end; ++gate) {
       const float* r = operand(p, d.r) + (direction * columns + gate * d.hidden + from) * d.hidden;
       float* sums = scratch(d.fresh, first, columns) + gate * d.hidden + from;
-      dots<W>({states, rows, d.hidden}, d.rows, {r, to - from, d.hidden}, d.hidden, backwards,
+      dots<W>({states, rows, d.hidden}, d.rows, {r, to - from, d.hidden}, d.hidden,
               [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
                 storeSome<sizeof(value) / sizeof(float)>(sums + row * columns + column, value, lanes);
               });
@@ -160,17 +159,17 @@ struct RecurrentUnit {
     }
   }
 
-  AGLOW_INLINE void compute(bool backwards) const {
+  AGLOW_INLINE void compute() const {
     const Cell<W> cell{d, d.functions[direction]};
     if (d.phases == 1) {
-      multiply(state(first, 0), 0, d.gates, backwards);
+      multiply(state(first, 0), 0, d.gates);
     } else if (phase == 0) {
-      multiply(state(first, 0), 0, 2, backwards);
+      multiply(state(first, 0), 0, 2);
       each([&](const RecurrentRow& at, int64_t j, int64_t lanes)
                __attribute__((always_inline)) { cell.reset(at, j, lanes); });
       return;
     } else {
-      multiply(scratch(d.seen, first, d.hidden), 2, 3, backwards);
+      multiply(scratch(d.seen, first, d.hidden), 2, 3);
     }
     each([&](const RecurrentRow& at, int64_t j, int64_t lanes) __attribute__((always_inline)) {
       if (d.cell == kCellRnn)
@@ -182,10 +181,10 @@ struct RecurrentUnit {
     });
   }
 
-  AGLOW_INLINE void run(bool backwards) const {
+  AGLOW_INLINE void run() const {
     bool any = false;
     for (int64_t row = first; row < first + rows; ++row) any |= active(row);
-    if (any) compute(backwards);
+    if (any) compute();
     if (phase + 1 < d.phases) return;
     // Rows that have ended keep their state and give zeros.
     for (int64_t row = first; row < first + rows; ++row) {
@@ -217,23 +216,24 @@ AGLOW_INLINE int32_t recurrentSteps(const RecurrentDesc& d, void* const* p, int6
   const int64_t blocks = (d.batch + d.rows - 1) / d.rows, slices = (d.hidden + d.slice - 1) / d.slice;
   const int64_t groups = d.directions * blocks, units = groups * slices, rounds = d.steps * d.phases;
   const bool alone = begin == 0 && end == rounds * units;
-  AGLOW_ROLLED for (int64_t i = begin; i < end; ++i) {
+  AGLOW_ROLLED for (int64_t i = begin; i < end;) {
     // Alone, one direction and block of rows after the other does all its rounds.
     const int64_t round = alone ? i / slices % rounds : i / units;
     const int64_t group = alone ? i / slices / rounds : i % units / slices;
-    const bool backwards = alone && round / d.phases % 2 != 0;
-    const int64_t slice = backwards ? slices - 1 - i % slices : i % slices;
-    const int64_t first = group % blocks * d.rows, from = slice * d.slice;
+    // Neighbouring slices are one, so that memory is read in its order for longer.
+    const int64_t slice = i % slices, count = fewer(slices - slice, end - i);
+    const int64_t first = group % blocks * d.rows;
     RecurrentUnit<W>{d,
                      p,
                      group / blocks,
                      first,
                      fewer(d.rows, d.batch - first),
-                     from,
-                     fewer(from + d.slice, d.hidden),
+                     slice * d.slice,
+                     fewer((slice + count) * d.slice, d.hidden),
                      round / d.phases,
                      round % d.phases}
-        .run(backwards);
+        .run();
+    i += count;
   }
   return kDone;
 }
