@@ -53,20 +53,35 @@ def bert(attention, **sizes):
     return Bert(), inputs
 
 
-def gpt2(attention):
+def language_model(model):
+    """The scores of the next token after each of 128."""
     import torch
-    import transformers
 
-    class Gpt(torch.nn.Module):
+    class LanguageModel(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.gpt = transformers.GPT2LMHeadModel(transformers.GPT2Config(attn_implementation=attention))
+            self.model = model
 
         def forward(self, input_ids, attention_mask):
-            return self.gpt(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+            return self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
 
     tokens = (1, 128)
-    return Gpt(), {"input_ids": torch.randint(0, 50000, tokens), "attention_mask": torch.ones(tokens, dtype=torch.int64)}
+    return LanguageModel(), {"input_ids": torch.randint(0, model.config.vocab_size, tokens),
+                             "attention_mask": torch.ones(tokens, dtype=torch.int64)}
+
+
+def gpt2(attention):
+    import transformers
+    return language_model(transformers.GPT2LMHeadModel(transformers.GPT2Config(attn_implementation=attention)))
+
+
+def llama(attention):
+    """100 million parameters."""
+    import transformers
+    config = transformers.LlamaConfig(vocab_size=16000, hidden_size=768, intermediate_size=2048, num_hidden_layers=12,
+                                      num_attention_heads=12, num_key_value_heads=4, max_position_embeddings=512,
+                                      attn_implementation=attention)
+    return language_model(transformers.LlamaForCausalLM(config))
 
 
 def lstm():
@@ -120,6 +135,7 @@ MODELS = {
     "unet": lambda attention: unet(),
     "lstm": lambda attention: lstm(),
     "gpt2": gpt2,
+    "llama": llama,
     "minilm": lambda attention: bert(attention, hidden_size=384, num_hidden_layers=6, intermediate_size=1536),
 }
 
