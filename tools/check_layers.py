@@ -30,7 +30,7 @@ VIEWERS = {"import": ["dynamic", "train", "serve", "python", "cli", "api"]}
 FOREIGN = [
     (r"protozero/|google/protobuf/", ["import"]),
     (r"CLI/", ["cli"]),
-    (r"nlohmann/", ["cli", "serve"]),
+    (r"nlohmann/", ["quant", "cli", "serve"]),
     (r"llvm/|llvm-c/|clang/|lld/", ["backends/cpu/llvm"]),
     (r"re2/", ["dynamic/strings"]),
     (r"CL/", ["backends/opencl"]),

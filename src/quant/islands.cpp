@@ -1,0 +1,167 @@
+#include "quant/islands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/lexer.h"
+#include "graph/op_views.h"
+#include "support/hash.h"
+
+namespace aglow::quant {
+
+namespace {
+
+bool isFloat32(Value v) { return v && v.kind() == ElemKind::Float32; }
+
+bool hasWeights(const Node& node) { return isConstant(node.input(1)) && isFloat32(node.input(1)); }
+bool isMatrix(const Node& node) { return hasWeights(node) && node.input(1).rank() == 2; }
+bool always(const Node&) { return true; }
+bool isMean(const Node& node) { return node.attrs().word("kind") == "mean"; }
+bool hasNoConstants(const Node& node) {
+  const std::vector<Value> inputs = node.inputs();
+  return std::none_of(inputs.begin(), inputs.end(), isConstant);
+}
+bool isBias(const Node& node) { return isConstant(node.input(0)) != isConstant(node.input(1)); }
+bool padsZeros(const Node& node) {
+  const Constant* value = asConstant(node.input(1));
+  return value != nullptr && value->tensor().doubles() == std::vector<double>{0};
+}
+bool takesNearest(const Node& node) { return node.attrs().word("mode") == "nearest"; }
+bool isVariable(const Node& node) { return !isConstant(node.input(0)); }
+
+struct Row {
+  Op op;
+  Role role;
+  bool (*applies)(const Node& node);
+};
+
+// The first row that applies counts.
+constexpr Row kRows[] = {
+    {Op::Conv, Role::Product, hasWeights},    {Op::MatMul, Role::Product, isMatrix},
+    {Op::Add, Role::After, isBias},           {Op::Add, Role::Compute, hasNoConstants},
+    {Op::AvgPool, Role::Compute, always},     {Op::Reduce, Role::Compute, isMean},
+    {Op::Relu, Role::After, always},          {Op::Clip, Role::After, always},
+    {Op::MaxPool, Role::Carry, always},       {Op::Reshape, Role::Carry, isVariable},
+    {Op::Transpose, Role::Carry, isVariable}, {Op::Slice, Role::Carry, isVariable},
+    {Op::Gather, Role::Carry, isVariable},    {Op::Pad, Role::Carry, padsZeros},
+    {Op::Resize, Role::Carry, takesNearest},  {Op::Concat, Role::Carry, hasNoConstants},
+};
+
+// How many operands hold what is computed with: sizes, bounds and indices come after them.
+int dataOperands(const Node& node, Role role) {
+  if (node.op() == Op::Concat || node.op() == Op::Add) return node.inputCount();
+  return role == Role::Float ? 0 : 1;
+}
+
+// Numbers of groups, which join.
+class Groups {
+public:
+  size_t of(Value v) {
+    const auto [it, isNew] = number_.try_emplace(v, parent_.size());
+    if (isNew) parent_.push_back(parent_.size());
+    return root(it->second);
+  }
+  void join(Value a, Value b) {
+    const size_t one = of(a), other = of(b);
+    parent_[std::max(one, other)] = std::min(one, other);
+  }
+
+private:
+  size_t root(size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  std::unordered_map<Value, size_t, ValueHash> number_;
+  std::vector<size_t> parent_;
+};
+
+// Whether the node's result leaves it through arithmetic, which can give integers of any scale.
+bool computes(Value v) {
+  switch (roleOf(*v.node)) {
+    case Role::Product:
+    case Role::Compute:
+      return true;
+    case Role::After: {
+      const Value from = v.node->input(isConstant(v.node->input(0)) ? 1 : 0);
+      return computes(from);
+    }
+    case Role::Float:
+    case Role::Carry:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+Role roleOf(const Node& node) {
+  if (node.isStorage() || node.resultCount() != 1 || node.type().kind() != ElemKind::Float32) return Role::Float;
+  for (const Row& row : kRows)
+    if (row.op == node.op() && row.applies(node)) return row.role;
+  return Role::Float;
+}
+
+std::vector<std::string_view> quantizedOperators() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kRows)
+    if (const std::string_view name = opDef(row.op).name; names.empty() || names.back() != name) names.push_back(name);
+  return names;
+}
+
+std::string nameOf(Value value) {
+  if (value.node->isStorage()) return printName("@", value.node->name());
+  return printName("%", value.node->name()) + (value.index == 0 ? "" : fmt::format(":{}", value.index));
+}
+
+// From the end to the beginning: whoever takes a value has been asked before the node that gives it. A value is wanted
+// where it is taken as integers; its node takes part in an island then, and also where what is computed with it does.
+Islands findIslands(const Function& function, const std::set<std::string>& kept) {
+  Islands islands;
+  Groups groups;
+  std::unordered_set<Value, ValueHash> wanted;
+  std::unordered_set<const Node*> takesPart;
+  for (auto it = function.nodes().rbegin(); it != function.nodes().rend(); ++it) {
+    Node& node = **it;
+    const Role role = roleOf(node);
+    if (role == Role::Float || kept.contains(node.name()) || kept.contains(std::string(node.def().name))) continue;
+    if (role == Role::Product)
+      islands.products.push_back(&node);
+    else if (!wanted.contains(node.result()) && !takesPart.contains(&node))
+      continue;
+    islands.members.insert(&node);
+    for (int i = 0; i < dataOperands(node, role); ++i) {
+      const Value operand = node.input(i);
+      if (!isFloat32(operand) || isConstant(operand)) continue;
+      if (role == Role::After && (computes(operand) || node.op() == Op::Add)) {
+        takesPart.insert(operand.node);
+        continue;
+      }
+      wanted.insert(operand);
+      if (role == Role::Carry) groups.join(operand, node.result());
+    }
+  }
+  std::reverse(islands.products.begin(), islands.products.end());
+  const auto add = [&](Value v) {
+    if (!wanted.contains(v)) return;
+    islands.values.push_back(v);
+    islands.group[v] = groups.of(v);
+  };
+  for (const auto& storage : function.module().storage()) add(storage->result());
+  for (const auto& node : function.nodes())
+    for (int i = 0; i < node->resultCount(); ++i) add(node->result(i));
+  return islands;
+}
+
+uint64_t fingerprintOf(const Function& function) {
+  uint64_t hash = 0;
+  const auto mix = [&](std::string_view text) { hash = hashBytes(text.data(), text.size(), hash); };
+  for (const Node* node : findIslands(function).products) {
+    mix(node->def().name);
+    mix(node->name());
+    hash = mixHash(hash, asConstant(node->input(1))->tensor().hash());
+  }
+  return hash;
+}
+
+}  // namespace aglow::quant

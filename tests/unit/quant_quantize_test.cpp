@@ -1,0 +1,177 @@
+// Which values become integers, and what the graph looks like then: a residual block and a classifier after it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compile/evaluate.h"
+#include "graph/builder.h"
+#include "graph/verifier.h"
+#include "quant/islands.h"
+#include "quant/quantize.h"
+#include "support/rng.h"
+
+namespace aglow::quant {
+
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor randomFloats(uint64_t seed, const Shape& shape, double scale) {
+  Rng rng(seed);
+  std::vector<double> values(static_cast<size_t>(shape.elements()));
+  for (double& value : values) value = rng.real(-scale, scale);
+  return Tensor::of(Type(ElemKind::Float32, shape), values);
+}
+
+// x -> conv1 -> relu1 -> conv2 -> add x -> relu2 -> mean -> flat -> dense + bias -> y; weights may be zero.
+class QuantizeBlock : public testing::Test {
+protected:
+  std::unique_ptr<Module> made(double weights = 0.5) const {
+    auto module = std::make_unique<Module>();
+    Builder b(*module->addFunction("main"));
+    const auto conv = [&](std::string_view name, Value x, uint64_t seed) {
+      const Value filter = b.constant(randomFloats(seed, {4, 4, 3, 3}, weights), std::string(name) + "_w");
+      const Value bias = b.constant(randomFloats(seed + 1, {4}, 0.1), std::string(name) + "_b");
+      return b.named(name).conv(x, filter, bias, {.pads = {1, 1, 1, 1}});
+    };
+    const Value x = b.input("x", Type(ElemKind::Float32, {1, 4, 6, 6}));
+    Value y = conv("conv1", x, 1);
+    y = b.named("relu1").relu(y);
+    y = conv("conv2", y, 3);
+    y = b.named("sum").add(y, x);
+    y = b.named("relu2").relu(y);
+    y = b.named("mean").reduced(y, "mean", {2, 3});
+    y = b.named("flat").reshape(y, {.shape = {1, 4}});
+    y = b.named("dense").matMul(y, b.constant(randomFloats(5, {4, 3}, 1), "dense_w"));
+    y = b.named("out").add(y, b.constant(randomFloats(6, {3}, 1), "dense_b"));
+    b.output("y", y);
+    return module;
+  }
+
+  static Function& mainOf(Module& module) { return *module.functions().front(); }
+
+  Tensor run(Module& module, const Tensor& x) const {
+    auto results = evaluateFunction(mainOf(module), {{"x", x}});
+    EXPECT_TRUE(results.ok()) << results.error().text();
+    return results->front();
+  }
+
+  // What a run on x tells.
+  Request requestFor(const Tensor& x, double weights = 0.5) const {
+    const auto module = made(weights);
+    Request request;
+    request.profile.model = fingerprintOf(mainOf(*module));
+    request.profile.samples = 1;
+    const std::vector<Watched> watched = watchValues(mainOf(*module));
+    auto results = evaluateFunction(mainOf(*module), {{"x", x}});
+    EXPECT_TRUE(results.ok()) << results.error().text();
+    for (size_t i = 0; i < watched.size(); ++i) {
+      const Tensor& seen = (*results)[i + 1];
+      request.profile.values[watched[i].value].add(
+          {seen.ref().as<const float>(), static_cast<size_t>(seen.type().elements())});
+    }
+    return request;
+  }
+
+  static std::vector<std::string> namesOf(const Islands& islands) {
+    std::vector<std::string> names;
+    for (const Value value : islands.values) names.push_back(nameOf(value));
+    return names;
+  }
+};
+
+}  // namespace
+
+TEST_F(QuantizeBlock, IslandsAreClosed) {
+  const auto module = made();
+  const Islands islands = findIslands(mainOf(*module));
+  // Neither what relu follows, nor what leaves the model.
+  EXPECT_THAT(namesOf(islands), ElementsAre("@x", "%relu1", "%conv2", "%relu2", "%mean", "%flat"));
+  const auto group = [&](std::string_view name) {
+    for (const Value value : islands.values)
+      if (nameOf(value) == name) return islands.group.at(value);
+    return size_t{0};
+  };
+  EXPECT_EQ(group("%mean"), group("%flat"));
+  EXPECT_NE(group("%mean"), group("%relu2"));
+  EXPECT_EQ(islands.products.size(), 3u);
+}
+
+TEST_F(QuantizeBlock, KeptOperatorsMakeIslandsSmaller) {
+  const auto module = made();
+  const std::vector<std::string> all = namesOf(findIslands(mainOf(*module)));
+  for (const char* name : {"conv1", "conv2", "sum", "mean", "dense", "relu2", "Conv", "MatMul", "Add", "Relu"})
+    for (const std::string& value : namesOf(findIslands(mainOf(*module), {name}))) EXPECT_THAT(all, Contains(value));
+  EXPECT_THAT(namesOf(findIslands(mainOf(*module), {"MatMul"})), ElementsAre("@x", "%relu1"));
+  EXPECT_TRUE(findIslands(mainOf(*module), {"MatMul", "Conv"}).values.empty());
+}
+
+TEST_F(QuantizeBlock, ComputesNearlyTheSame) {
+  const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
+  const auto plain = made();
+  const std::vector<double> expected = run(*plain, x).doubles();
+  Request request = requestFor(x);
+  for (const Schema& schema : schemas()) {
+    request.schema = &schema;
+    const auto module = made();
+    const auto changed = quantize(mainOf(*module), request);
+    ASSERT_TRUE(changed.ok()) << changed.error().text();
+    EXPECT_TRUE(*changed);
+    ASSERT_TRUE(verify(*module).ok());
+    const std::vector<double> got = run(*module, x).doubles();
+    EXPECT_NE(got, expected) << schema.name;
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 0.1) << schema.name;
+  }
+}
+
+TEST_F(QuantizeBlock, HasTheFormOfQuantizedModels) {
+  const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
+  const auto module = made();
+  ASSERT_TRUE(quantize(mainOf(*module), requestFor(x)).ok());
+  int quantizes = 0, products = 0;
+  for (const auto& node : mainOf(*module).nodes()) {
+    quantizes += node->op() == Op::QuantizeLinear ? 1 : 0;
+    if (node->op() != Op::Conv && node->op() != Op::MatMul) continue;
+    ++products;
+    for (const Value operand : node->inputs()) EXPECT_EQ(operand.node->op(), Op::DequantizeLinear) << node->name();
+    EXPECT_EQ(node->input(1).node->input(0).kind(), ElemKind::Int8);
+    if (node->op() == Op::Conv) EXPECT_EQ(node->input(2).node->input(0).kind(), ElemKind::Int32);
+  }
+  EXPECT_EQ(products, 3);
+  EXPECT_EQ(quantizes, 6);
+}
+
+TEST_F(QuantizeBlock, WeightsOfZerosAreSafe) {
+  const Tensor zeros(Type(ElemKind::Float32, {1, 4, 6, 6}));
+  const auto module = made(0);
+  ASSERT_TRUE(quantize(mainOf(*module), requestFor(zeros, 0)).ok());
+  const auto plain = made(0);
+  const std::vector<double> expected = run(*plain, zeros).doubles(), got = run(*module, zeros).doubles();
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 0.01);
+}
+
+TEST_F(QuantizeBlock, RefusesWhatDoesNotFit) {
+  const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
+  const Request right = requestFor(x);
+  const auto fault = [&](const Request& request) {
+    const auto module = made();
+    const auto changed = quantize(mainOf(*module), request);
+    return changed.ok() ? std::string("none") : changed.error().text();
+  };
+  EXPECT_EQ(fault(right), "none");
+  Request other = requestFor(x, 0.25);
+  EXPECT_THAT(fault(other), HasSubstr("the profile is of another model"));
+  Request missing = right;
+  missing.profile.values.erase("%relu1");
+  EXPECT_THAT(fault(missing), HasSubstr("the profile says nothing of '%relu1'"));
+  Request unknown = right;
+  unknown.keepFloat = {"cnov1"};
+  EXPECT_THAT(fault(unknown), HasSubstr("did you mean 'conv1'?"));
+  unknown.keepFloat = {"Softmaxx"};
+  EXPECT_THAT(fault(unknown), HasSubstr("nothing that could be quantized is named 'Softmaxx'"));
+}
+
+}  // namespace aglow::quant
