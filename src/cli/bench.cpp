@@ -21,7 +21,7 @@ struct BenchOptions {
   int runs = 0;  // 0: as many as fit into the time
   int streams = 1;
   double seconds = 2;
-  bool json = false, profile = false;
+  bool json = false, instructions = false;
   std::string trace;
 };
 
@@ -140,10 +140,10 @@ bool isDynamic(const Diagnostics& diagnostics) {
 
 Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.request.model.model); };
-  if (bench.profile || !bench.trace.empty())
+  if (bench.instructions || !bench.trace.empty())
     return failed(Status(Error{.code = Code::UnsupportedFeature,
-                               .message = "shapes depend on values, and the model is compiled in parts; --profile and "
-                                          "--trace are for models that are compiled whole"}));
+                               .message = "shapes depend on values, and the model is compiled in parts; --instructions "
+                                          "and --trace are for models that are compiled whole"}));
   auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
   const int64_t ready = privateBytes();
@@ -170,13 +170,14 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
   if (bench.request.model.functions.size() > 1)
     return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
-  if (bench.streams > 1 && (bench.profile || !bench.trace.empty()))
-    return Error{.code = Code::Usage, .message = "--profile and --trace show one run at a time, without --streams"};
+  if (bench.streams > 1 && (bench.instructions || !bench.trace.empty()))
+    return Error{.code = Code::Usage,
+                 .message = "--instructions and --trace show one run at a time, without --streams"};
   std::optional<Profile> profile;
   size_t function = 0;
   auto opened = openNetwork(bench.request, [&](const Compilation& compilation) -> Status {
     AGLOW_TRY(function, chooseFunction(compilation.functionNames(), {}));
-    if (bench.profile || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
+    if (bench.instructions || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
     return {};
   });
   if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
@@ -200,7 +201,7 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
     if (!bench.trace.empty())
       if (const Status written = writeTextFile(bench.trace, profile->trace()); !written.ok())
         return Diagnostics(written.error());
-    if (bench.profile) {
+    if (bench.instructions) {
       const MachinePeak peak = measurePeak(threads);
       if (bench.json) result["profile"] = profile->json(peak);
       table = "\n" + profile->table(peak);
@@ -223,7 +224,7 @@ Command benchCommand() {
                       "Examples:\n  aglow bench model.onnx --threads 1\n"
                       "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
                       "  aglow bench model.onnx --streams 8\n"
-                      "  aglow bench model.onnx --profile --trace run.json",
+                      "  aglow bench model.onnx --instructions --trace run.json",
                   .action = [options] { return finish(execute(*options)); }};
   addTo(command.options,
         {options->request.padding(),
@@ -241,7 +242,7 @@ Command benchCommand() {
          {"--contexts", &options->request.contexts, "Runs side by side at most (default: two per processor)", "N",
           Between{1, kMaxContexts}},
          {"--json", &options->json, "Output for programs"},
-         {"--profile", &options->profile, "Show what each instruction takes, against the machine's peak"},
+         {"--instructions", &options->instructions, "Show what each instruction takes, against the machine's peak"},
          {"--trace", &options->trace, "Write one run for Perfetto or chrome://tracing", "FILE"}});
   return command;
 }

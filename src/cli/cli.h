@@ -12,6 +12,7 @@ namespace aglow::cli {
 Command runCommand();
 Command compileCommand();
 Command benchCommand();
+Command profileCommand();
 Command verifyCommand();
 Command inspectCommand();
 Command cacheCommand();

@@ -40,8 +40,9 @@ constexpr const char* kExamples = R"(Examples:
   aglow inspect model.onnx                       what the model takes, gives and uses
   aglow run model.onnx --input x=x.npy --output-dir out
   aglow compile model.onnx --dim batch=1 -o out --emit graph,ir
-  aglow bench model.onnx --threads 1 --profile   how fast it is, and what takes the time
+  aglow bench model.onnx --threads 1 --instructions   how fast it is, and what takes the time
   aglow verify model.onnx --against test_data    whether it gives what is expected
+  aglow profile model.onnx --data samples -o p.json   ranges for --precision int8
   aglow cache --clear                            forgets generated code
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
@@ -54,8 +55,8 @@ ExitCode run(int argc, char** argv) {
                         .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
                         .version = "aglow " AGLOW_VERSION,
                         .footer = kExamples,
-                        .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), inspectCommand(),
-                                     cacheCommand(), opsCommand(), explainCommand()}};
+                        .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
+                                     inspectCommand(), cacheCommand(), opsCommand(), explainCommand()}};
   const Result<Action> action = parse(program, argc, argv);
   return action.ok() ? (*action)() : report(action.error());
 }

@@ -14,6 +14,8 @@
 #include "graph/text.h"
 #include "import/model_file.h"
 #include "inst/text.h"
+#include "quant/profile_file.h"
+#include "quant/quantize.h"
 #include "support/machine.h"
 #include "support/sizes.h"
 #include "support/suggest.h"
@@ -81,6 +83,13 @@ private:
 
 }  // namespace
 
+// The names of a table's rows, the first of which is taken where none is named.
+static std::string listed(const auto& rows) {
+  std::string text;
+  for (const auto& row : rows) text += fmt::format("{}{}", text.empty() ? "" : ", ", row.name);
+  return text;
+}
+
 std::vector<Option> ModelOptions::options() {
   backend = defaultBackend();
   static const std::string kBackends = fmt::format("One of: {}", fmt::join(backendNames(), ", "));
@@ -90,6 +99,8 @@ std::vector<Option> ModelOptions::options() {
     for (const Phase& phase : phases) names.push_back(phase.name);
     return fmt::format("Begin at this phase: {}", fmt::join(names, ", "));
   }();
+  static const std::string kCalibrations = fmt::format("How ranges are chosen: {}", listed(quant::calibrations()));
+  static const std::string kSchemas = fmt::format("How integers stand for values: {}", listed(quant::schemas()));
   return {
       {.names = "model",
        .place = &model,
@@ -135,6 +146,20 @@ std::vector<Option> ModelOptions::options() {
       {"--timing", &timing, "Print the time of every pass to stderr"},
       {"--memory-limit", &memoryLimit, "Refuse programs that need more, e.g. 512M (default: the machine's memory)",
        "BYTES"},
+      {.names = "--precision",
+       .place = &precision,
+       .doc = "What is computed with: float, as the model has it, or int8 where --profile has ranges",
+       .type = "KIND",
+       .check = OneOf{"float,int8"},
+       .showDefault = true},
+      {"--profile", &profile, "What aglow profile found out, for --precision int8", "FILE"},
+      {"--calibration", &calibration, kCalibrations, "NAME"},
+      {"--schema", &schema, kSchemas, "NAME"},
+      {.names = "--keep-float",
+       .place = &keepFloat,
+       .doc = "Nodes and operators that stay in floats",
+       .type = "NAME,…",
+       .commas = true},
   };
 }
 
@@ -191,6 +216,7 @@ Result<ParsedOptions> ModelOptions::parse() const {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
     AGLOW_TRY(parsed.import.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
+  AGLOW_TRY(options.quantize, quantization());
   if (!isPackage(model)) AGLOW_OK(checkOptions(options));  // it has no phases, and needs no backend
   if (const Result<int64_t> limit = memoryLimitBytes(); !limit.ok()) return limit.error();
   for (const std::string& name : printAfter) AGLOW_OK(checkStage(name));
@@ -202,6 +228,19 @@ Result<ParsedOptions> ModelOptions::parse() const {
   }
   if (!dump.empty() || !printAfter.empty()) options.observer = Observer(*this);
   return parsed;
+}
+
+Result<std::shared_ptr<const quant::Request>> ModelOptions::quantization() const {
+  if (precision == "float") {
+    if (profile.empty() && calibration.empty() && schema.empty() && keepFloat.empty())
+      return std::shared_ptr<const quant::Request>();
+    return usage("--profile, --calibration, --schema and --keep-float are for --precision int8");
+  }
+  if (profile.empty())
+    return usage("--precision int8 needs a profile", "make one with `aglow profile`, and name it with --profile");
+  if (isPackage(model)) return usage("a package is compiled: its precision is what it was compiled with");
+  AGLOW_TRY(quant::Profile ranges, quant::readProfile(profile));
+  return quant::requestOf(std::move(ranges), calibration, schema, keepFloat);
 }
 
 onnx::Tolerance ModelOptions::tolerance() const {

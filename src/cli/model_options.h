@@ -27,11 +27,15 @@ struct ModelOptions {
   bool fuse = false, verifyEach = false, timing = false, strict = false, verbose = false;
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
   std::string memoryLimit;
+  std::string precision = "float", profile, calibration, schema;
+  std::vector<std::string> keepFloat;
 
   std::vector<Option> options();
   // Usage errors name the option.
   Result<ParsedOptions> parse() const;
   Result<int64_t> memoryLimitBytes() const;
+  // What becomes integers; null where the model stays as it is.
+  Result<std::shared_ptr<const quant::Request>> quantization() const;
   // Says on stderr, once, where the model departs from the standard.
   onnx::Tolerance tolerance() const;
 };

@@ -20,6 +20,10 @@
 
 namespace aglow {
 
+namespace quant {
+struct Request;
+}
+
 // After each pass over a function, and (with an empty pass) after each phase. Either the graph is there, or programs.
 struct StageEvent {
   std::string_view phase;
@@ -42,6 +46,8 @@ struct CompileOptions {
   bool fuse = false;                            // also where the backend does not ask for it
   bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
+  // What becomes integers, and how; none: the model stays as it is.
+  std::shared_ptr<const quant::Request> quantize = {};
 };
 
 struct PassTiming {

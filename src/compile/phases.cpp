@@ -22,6 +22,7 @@
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
 #include "optimize/schedule.h"
+#include "quant/quantize.h"
 #include "support/quote.h"
 #include "support/stopwatch.h"
 #include "support/suggest.h"
@@ -69,6 +70,23 @@ Status lowerComposites(PhaseScope& scope) {
   AGLOW_TRY(const bool changed, lower(*scope.function, keep));
   AGLOW_OK(checkSupport(*scope.function, scope.backend));
   return scope.passDone("lower-composites", changed, watch.seconds());
+}
+
+// Conversions to integers, and the rules once more: they make integer operators of what stands between conversions.
+Phase quantizePhase(std::shared_ptr<const quant::Request> request) {
+  constexpr std::string_view kName = "insert-conversions";
+  const Pipeline pipeline = optimizePipeline();
+  std::vector<std::string> names = passNames(pipeline);
+  names.insert(names.begin(), std::string(kName));
+  return {"quantize", "values become integers, as a profile says (--precision int8)", Phase::On::Graph,
+          std::move(names), [=](PhaseScope& scope) -> Status {
+            const Stopwatch watch;
+            if (scope.enabled(kName)) {
+              AGLOW_TRY(const bool changed, quant::quantize(*scope.function, *request));
+              AGLOW_OK(scope.passDone(kName, changed, watch.seconds()));
+            }
+            return runPasses(scope, pipeline);
+          }};
 }
 
 Status schedule(PhaseScope& scope) {
@@ -139,6 +157,7 @@ PhaseList defaultPhases() {
 PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
   PhaseList phases = defaultPhases();
   backend.changePhases(phases);
+  if (options.quantize) phases.insertAfter("optimize", quantizePhase(options.quantize));
   if (options.lanes > 0) {
     if (phases.find("layout") != nullptr) phases.leaveOut("layout");
     phases.insertAfter("optimize-core", layoutPhase({.lanes = options.lanes}));
@@ -149,6 +168,7 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
 
 PhaseList knownPhases() {
   return defaultPhases()
+      .insertAfter("optimize", quantizePhase(nullptr))
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
       .insertAfter("irgen", planPhase())
       .insertAfter("plan", fusePhase(fuseEverything()));

@@ -200,7 +200,7 @@ def bench_args(random, case, inputs, options):
     words = ["bench", case.model, "--backend", random.choice(BACKENDS), *options]
     words += random.choice([["--runs", "1"], ["--runs", "2"], ["--seconds", "0"], ["--runs", "0"],
                             ["--seconds", random.choice(["-1", "nan", "inf"])]])
-    return words + random.choice([[], ["--json"], ["--profile"], ["--trace", "trace.json"]])
+    return words + random.choice([[], ["--json"], ["--instructions"], ["--trace", "trace.json"]])
 
 
 def compile_args(random, case, inputs, options, kinds):

@@ -60,7 +60,7 @@ def test_a_model_file_has_main(aglow):
 
 
 def test_bench_measures_one(aglow, backend):
-    done = aglow("bench", COUNTER, "--function", "add", "--runs", "3", "--json", "--profile")
+    done = aglow("bench", COUNTER, "--function", "add", "--runs", "3", "--json", "--instructions")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["state_bytes"] == 4 and report["backend"] == backend

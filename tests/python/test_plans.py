@@ -1,4 +1,4 @@
-"""Which kernel runs an instruction, and why: inspect --explain, bench --profile, and the plans of text forms."""
+"""Which kernel runs an instruction, and why: inspect --explain, bench --instructions, and the plans of text forms."""
 import json
 import re
 
@@ -62,7 +62,7 @@ def test_functions_have_plans_of_their_own(aglow):
 
 def test_a_profile_names_the_kernels(aglow, tmp_path):
     trace = tmp_path / "trace.json"
-    done = aglow("bench", DIGITS, "--backend", "cpu", "--runs", "1", "--profile", "--trace", trace, "--json")
+    done = aglow("bench", DIGITS, "--backend", "cpu", "--runs", "1", "--instructions", "--trace", trace, "--json")
     assert done.code == 0
     kernels = {plan["kernel"] or "-" for plan in explained(aglow, DIGITS, "--backend", "cpu")["plans"]}
     assert {line["kernel"] for line in json.loads(done.out)["profile"]["instructions"]} == kernels
@@ -75,7 +75,7 @@ def test_a_profile_shows_how_threads_share(aglow, tmp_path):
     (tmp_path / "product.graph").write_text(PRODUCT)
     trace = tmp_path / "trace.json"
     for _ in range(10):
-        done = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "20", "--profile",
+        done = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "20", "--instructions",
                      "--trace", trace, "--json")
         assert done.code == 0, done.err
         lines = json.loads(done.out)["profile"]["instructions"]
@@ -88,14 +88,14 @@ def test_a_profile_shows_how_threads_share(aglow, tmp_path):
     names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     assert names == {0: "instructions", 1: "thread 0", 2: "thread 1"}
     assert {event["tid"] for event in events if event["ph"] == "X"} == {0, 1, 2}
-    table = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "1", "--profile")
+    table = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "1", "--instructions")
     assert re.search("kernel +ms +share +threads +even +beside +GFLOP/s", table.out)
 
 
 def test_a_profile_shows_what_runs_side_by_side(aglow, tmp_path):
     from bundle_models import MODELS
     onnx.save(MODELS["branches"]()[0], tmp_path / "branches.onnx")
-    words = ["bench", tmp_path / "branches.onnx", "--backend", "cpu", "--runs", "20", "--profile", "--json"]
+    words = ["bench", tmp_path / "branches.onnx", "--backend", "cpu", "--runs", "20", "--instructions", "--json"]
     np.save(tmp_path / "i.npy", np.zeros(4, np.int64))
     words += ["--input", f"i={tmp_path / 'i.npy'}"]
     for threads in ("1", "2"):

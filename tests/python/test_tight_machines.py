@@ -72,7 +72,7 @@ def test_few_processes(place, threads):
     # The leak check of sanitized programs needs a process of its own.
     limits = {"processes": 64, "env": {"ASAN_OPTIONS": "detect_leaks=0"} if threads == 1024 else {}}
     for command in (["run", "convnet.onnx", "-i", "x=x.npy", "-o", "out"],
-                    ["bench", "convnet.onnx", "--runs", "1", "--profile"],
+                    ["bench", "convnet.onnx", "--runs", "1", "--instructions"],
                     ["verify", "convnet.onnx"]):
         done = run(place, place / "aglow", *command, *words, **limits)
         assert done.returncode == 0, (command, done.stderr)

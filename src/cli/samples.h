@@ -1,0 +1,20 @@
+// A folder of samples: what a model is profiled with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_request.h"
+
+namespace aglow::cli {
+
+// The files of one sample. A model with one input has a file NAME.npy for each sample, in the order of the names; a
+// model with several has a folder for each sample, with a file INPUT.npy for each input.
+struct SampleFiles {
+  std::string name;                                         // of the file or folder
+  std::vector<std::pair<std::string, std::string>> inputs;  // names and paths
+};
+// BadBinding where the folder holds none.
+Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const std::vector<std::string>& inputs);
+
+}  // namespace aglow::cli

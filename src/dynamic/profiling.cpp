@@ -1,0 +1,131 @@
+#include "dynamic/profiling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynamic/whole_model.h"
+#include "quant/islands.h"
+#include "quant/quantize.h"
+#include "runtime/key.h"
+
+namespace aglow {
+
+namespace {
+
+using Sample = std::map<std::string, ModelValue>;
+
+Status checkFinite(const Sample& sample) {
+  for (const auto& [name, value] : sample) {
+    if (!value.isTensor() || !isFloat(value.tensor().type().kind())) continue;
+    const std::vector<double> numbers = value.tensor().doubles();
+    const auto odd = std::find_if(numbers.begin(), numbers.end(), [](double x) { return !std::isfinite(x); });
+    if (odd != numbers.end())
+      return Error{.code = Code::BadBinding,
+                   .message = fmt::format("input '{}' has {} at element {}; expected finite values", name, *odd,
+                                          odd - numbers.begin())};
+  }
+  return {};
+}
+
+Status checkNames(const Sample& sample, const Interface& interface) {
+  for (const auto& [name, value] : sample)
+    if (std::none_of(interface.inputs.begin(), interface.inputs.end(),
+                     [&](const Port& port) { return port.name == name; }))
+      return Error{.code = Code::BadBinding, .message = fmt::format("the model has no input '{}'", name)};
+  return {};
+}
+
+}  // namespace
+
+Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
+    : compile_(std::move(compile)),
+      options_(std::move(options)),
+      import_(std::move(import)),
+      backend_(std::move(backend)) {}
+
+Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
+    : Profiler([&model](const CompileOptions& how,
+                        const onnx::ImportOptions& sizes) { return compileModel(model, how, sizes); },
+               std::move(options), std::move(import), std::move(backend)) {}
+
+// The point where quantization begins is where the phase "optimize" ends; from there on the graph has outputs more.
+Diagnosed<Profiler::Watching> Profiler::compileFor(const Sample& sample) const {
+  onnx::ImportOptions import = import_;
+  for (const auto& [name, value] : sample)
+    if (value.isTensor() && !import.given.contains(name))
+      import.shapes.try_emplace(name, value.tensor().type().shape().dims());
+  CompileOptions first = options_, rest = options_;
+  first.stopAfter = "optimize";
+  first.quantize = nullptr;
+  auto graph = compile_(first, import);
+  if (!graph.ok()) return graph.diagnostics();
+  const auto number = chooseFunction(graph->functionNames(), {});
+  if (!number.ok()) return number.error();
+  Function& function = *graph->module->functions()[*number];
+  Interface& interface = graph->interfaces[*number];
+  if (const Status known = checkNames(sample, interface); !known.ok()) return known.error();
+  Watching watching;
+  watching.fingerprint = quant::fingerprintOf(function);
+  watching.outputs = interface.outputs.size();
+  for (const quant::Watched& one : quant::watchValues(function)) {
+    watching.values.push_back(one.value);
+    interface.outputs.push_back({.kind = Port::Kind::Tensor,
+                                 .name = one.output->name(),
+                                 .placeholder = one.output->name(),
+                                 .type = one.output->type(),
+                                 .items = {}});
+  }
+  if (watching.values.empty())
+    return Error{.code = Code::UnsupportedFeature,
+                 .message =
+                     "the model has no convolution or product with constant weights of f32: nothing of it would "
+                     "become integers"};
+  rest.startFrom = "lower";
+  rest.stopAfter.clear();
+  rest.quantize = nullptr;
+  auto compiled = compileModule(std::move(graph->module), std::move(graph->interfaces), rest);
+  if (!compiled.ok()) return compiled.diagnostics();
+  auto network = Network::load(*std::move(compiled), backend_);
+  if (!network.ok()) return network.error();
+  watching.network = *std::move(network);
+  return watching;
+}
+
+Diagnosed<Profiler::Watching*> Profiler::watchingFor(const Sample& sample) {
+  Key key;
+  for (const auto& [name, value] : sample) {
+    key.add(name);
+    key.add(value, Key::Of::Type);
+  }
+  if (const auto it = watching_.find(key.bytes()); it != watching_.end()) return &it->second;
+  auto made = compileFor(sample);
+  if (!made.ok()) return made.diagnostics();
+  if (profile_.samples > 0 && made->fingerprint != profile_.model)
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = "the optimizer makes another graph for the sizes of this sample than for those before",
+                 .where = {},
+                 .hint = "profile with samples of one size"};
+  return &watching_.emplace(key.bytes(), *std::move(made)).first->second;
+}
+
+Diagnosed<Unit> Profiler::add(const Sample& sample) {
+  if (const Status finite = checkFinite(sample); !finite.ok()) return finite.error();
+  auto watching = watchingFor(sample);
+  if (!watching.ok()) return watching.diagnostics();
+  Watching& now = **watching;
+  const auto function = now.network->find();
+  if (!function.ok()) return function.error();
+  const auto outputs = now.network->run(*function, valuesIn(sample), Network::OutputMemory::Reused);
+  if (!outputs.ok()) return outputs.error();
+  for (size_t i = 0; i < now.values.size(); ++i) {
+    const Tensor& tensor = (*outputs)[now.outputs + i].tensor();
+    profile_.values[now.values[i]].add({tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements())});
+  }
+  profile_.model = now.fingerprint;
+  ++profile_.samples;
+  return Unit{};
+}
+
+}  // namespace aglow
