@@ -89,6 +89,12 @@ aglow_status aglow_options_set_shape(aglow_options* options, const char* input, 
 aglow_status aglow_options_set_value(aglow_options* options, const char* input, aglow_kind kind, const int64_t* dims,
                                      size_t rank, const void* data);
 
+/* Computes in integers of 8 bits where a profile has ranges: a file that `aglow profile` wrote for the model.
+ * Calibration and schema are named as on the command line; keep_float holds names of nodes and operators with commas
+ * between. Null means the default for each of them, and for the profile floats. */
+aglow_status aglow_options_set_int8(aglow_options* options, const char* profile, const char* calibration,
+                                    const char* schema, const char* keep_float);
+
 /* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
 aglow_status aglow_options_set_strict(aglow_options* options, int on);
 /* Called with what was accepted, once for each departure of a model, by the thread that meets it. The text lives until

@@ -78,6 +78,13 @@ public:
     return checked(aglow_options_set_value(handle(), input.c_str(), kind, dims.data(), dims.size(), data));
   }
 
+  // Integers of 8 bits where a profile has ranges; an empty word is the default.
+  Options& int8(const std::string& profile, const std::string& calibration = {}, const std::string& schema = {},
+                const std::string& keepFloat = {}) {
+    return checked(
+        aglow_options_set_int8(handle(), profile.c_str(), calibration.c_str(), schema.c_str(), keepFloat.c_str()));
+  }
+
   // Refuses models that depart from the standard, also where their meaning is plain.
   Options& strict(bool on = true) { return checked(aglow_options_set_strict(handle(), on ? 1 : 0)); }
   // Called with departures that are accepted, from any thread that loads or runs a model.

@@ -7,7 +7,8 @@ from ._core import version as __version__
 from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ModelWarning,
                       ResourceError, UnsupportedError, UsageError)
 from ._model import Function, Model, State, TensorSpec, backends, compile, explain, load, ops
+from ._profile import Profile, profile
 
 __all__ = ["BadModelError", "DeviceError", "Error", "Fault", "FileError", "Function", "InternalError", "MismatchError",
-           "Model", "ModelWarning", "ResourceError", "State", "TensorSpec", "UnsupportedError", "UsageError",
-           "__version__", "backends", "compile", "explain", "load", "ops"]
+           "Model", "ModelWarning", "Profile", "ResourceError", "State", "TensorSpec", "UnsupportedError", "UsageError",
+           "__version__", "backends", "compile", "explain", "load", "ops", "profile"]

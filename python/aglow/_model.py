@@ -337,7 +337,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             values: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None, contexts: int = 0,
             queue: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
             memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = (),
-            strict: bool = False) -> Model:
+            strict: bool = False, precision: str = "float", profile: Any = None, calibration: str = "",
+            schema: str = "", keep_float: Iterable[str] = ()) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net, a text form (.graph, .ir) or a package (.aglow); the bytes of an
@@ -357,18 +358,22 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     disable       names of passes and rules of the compiler to leave out
     strict        refuses models that depart from the standard; without it they are accepted where the meaning is plain,
                   with an aglow.ModelWarning
+    precision     "float", as the model has it, or "int8" where the profile has ranges
+    profile       what aglow.profile gave, or the path of a file that it or `aglow profile` wrote
+    calibration   how ranges are chosen: "min-max", "percentile=99.99", "mse" or "kl"
+    schema        how integers stand for values: "asymmetric", "symmetric", "symmetric-uint8", "power-of-two" or
+                  "symmetric-int16"
+    keep_float    names of nodes and operators that stay in floats
 
     Raises an aglow.Error with all that is wrong with the model.
     """
-    name = "model"
-    if isinstance(model, (str, os.PathLike)):
-        path = os.fspath(model)
-        name = os.path.basename(path)
-        if not isinstance(init, (str, os.PathLike, type(None))):
-            raise _usage("E101", "a model that is a path has an init net that is a path")
-        core = _core.read(path, os.fspath(init) if init is not None else "")
-    else:
-        core = _core.parse(_bytes(model), None if init is None else _bytes(init))
+    if precision not in ("float", "int8"):
+        raise _usage("E101", f"precision is '{precision}'; expected 'float' or 'int8'")
+    if precision == "int8" and profile is None:
+        raise _usage("E101", "precision 'int8' needs a profile", "aglow.profile makes one")
+    if precision == "float" and (profile is not None or calibration or schema or tuple(keep_float)):
+        raise _usage("E101", "profile, calibration, schema and keep_float are for precision 'int8'")
+    core, name = _read(model, init)
     made = Model(core, name, values or {})
     several, single = {}, {}
     for dim, size in (dims or {}).items():
@@ -384,11 +389,30 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       queue=_core.default_queue if queue is None else _within(queue, "queue", 2**31 - 1),
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
                       memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
-                      values=made._preset(), opt_level=opt_level, disable=list(disable), strict=strict)
+                      values=made._preset(), opt_level=opt_level, disable=list(disable), strict=strict,
+                      profile=_profile_text(profile), calibration=calibration, schema=schema,
+                      keep_float=list(keep_float))
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     _warn(core, stacklevel=3)
     return made
+
+
+def _read(model: Any, init: Any = None) -> tuple[_core.Model, str]:
+    """A model, and what it is called."""
+    if not isinstance(model, (str, os.PathLike)):
+        return _core.parse(_bytes(model), None if init is None else _bytes(init)), "model"
+    if not isinstance(init, (str, os.PathLike, type(None))):
+        raise _usage("E101", "a model that is a path has an init net that is a path")
+    path = os.fspath(model)
+    return _core.read(path, os.fspath(init) if init is not None else ""), os.path.basename(path)
+
+
+def _profile_text(profile: Any) -> str:
+    if profile is None:
+        return ""
+    from ._profile import Profile
+    return (profile if isinstance(profile, Profile) else Profile.load(profile)).text
 
 
 def load(path: Union[str, os.PathLike], *, threads: Optional[int] = None, contexts: int = 0,

@@ -13,6 +13,8 @@
 #include "backends/cpu/code/code_cache.h"
 #include "dynamic/whole_model.h"
 #include "import/model_file.h"
+#include "quant/profile_file.h"
+#include "quant/quantize.h"
 #include "runtime/network.h"
 #include "support/machine.h"
 #include "support/quote.h"
@@ -322,6 +324,26 @@ aglow_status aglow_options_prepare(aglow_options* options, const char* name, con
 aglow_status aglow_options_set_padding(aglow_options* options, int on) {
   return setting(options != nullptr, [&]() -> Status {
     options->pad = on != 0;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_int8(aglow_options* options, const char* profile, const char* calibration,
+                                    const char* schema, const char* keep_float) {
+  return setting(options != nullptr, [&]() -> Status {
+    if (profile == nullptr) {
+      options->compile.quantize = nullptr;
+      return {};
+    }
+    const auto word = [](const char* text) { return std::string_view(text == nullptr ? "" : text); };
+    std::vector<std::string> kept;
+    for (std::string_view names = word(keep_float); !names.empty();) {
+      const size_t end = std::min(names.find(','), names.size());
+      kept.emplace_back(names.substr(0, end));
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+    AGLOW_TRY(quant::Profile ranges, quant::readProfile(profile));
+    AGLOW_TRY(options->compile.quantize, quant::requestOf(std::move(ranges), word(calibration), word(schema), kept));
     return {};
   });
 }

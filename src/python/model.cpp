@@ -136,6 +136,16 @@ Diagnosed<Unit> Model::open(SessionOptions options) {
   return Unit{};
 }
 
+Diagnosed<std::unique_ptr<Profiler>> Model::profiler(const SessionOptions& options) const {
+  if (package_)
+    return Error{.code = Code::Usage, .message = "a package is compiled: profile the model that it was made from"};
+  if (model_) return std::make_unique<Profiler>(*model_, options.compile, options.import, options.backend);
+  const Profiler::CompileFor compile = [path = path_](const CompileOptions& how, const onnx::ImportOptions&) {
+    return compileTextFile(path, how);
+  };
+  return std::make_unique<Profiler>(compile, options.compile, options.import, options.backend);
+}
+
 Diagnosed<Unit> Model::openText(const SessionOptions& options) {
   const bool opened = package_ && options.compile.backend != kReferenceBackend;
   auto compiled =

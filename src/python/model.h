@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamic/profiling.h"
 #include "dynamic/session.h"
 #include "runtime/network.h"
 #include "support/file.h"
@@ -49,6 +50,8 @@ public:
   bool isCompiled() const { return package_.has_value(); }
   // Compiles what it can; to be called once, before the model is run.
   Diagnosed<Unit> open(SessionOptions options);
+  // Runs samples and keeps what they tell; the model outlives it. Packages have none.
+  Diagnosed<std::unique_ptr<Profiler>> profiler(const SessionOptions& options) const;
   // The outputs of a function, in its order.
   Diagnosed<std::vector<ModelValue>> run(const std::string& function, const Inputs& inputs);
   // What the functions of a text form leave for the next run.

@@ -14,6 +14,8 @@
 #include "python/arrays.h"
 #include "python/errors.h"
 #include "python/model.h"
+#include "quant/profile_file.h"
+#include "quant/quantize.h"
 #include "runtime/threads.h"
 #include "support/machine.h"
 
@@ -94,10 +96,59 @@ Inputs copiesOf(Inputs values) {
   return values;
 }
 
+// What becomes integers: the text of a profile, calibration, schema, names to keep; null where there is no profile.
+Result<std::shared_ptr<const quant::Request>> requestOf(const std::string& profile, const std::string& calibration,
+                                                        const std::string& schema,
+                                                        const std::vector<std::string>& keepFloat) {
+  if (profile.empty()) return std::shared_ptr<const quant::Request>();
+  AGLOW_TRY(quant::Profile ranges, quant::parseProfile(profile));
+  return quant::requestOf(std::move(ranges), calibration, schema, keepFloat);
+}
+
+Profiler* profilerOf(const Model& model, const std::string& backend, int threads, const std::string& cache,
+                     const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict) {
+  SessionOptions options;
+  options.compile.backend = backend;
+  options.compile.disabled.insert(disable.begin(), disable.end());
+  options.compile.observer = noticeSignals;
+  options.import.shapes = shapes;
+  options.import.dims = dims;
+  options.import.tolerance.strict = strict;
+  options.backend.memoryLimit = machineMemory();
+  options.backend.threads = std::max(threads, 0);
+  options.backend.cache = codegen::cacheFolder(cache);
+  std::unique_ptr<Profiler> profiler = released([&]() -> Diagnosed<std::unique_ptr<Profiler>> {
+    if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+    startThreads(options.backend);
+    return model.profiler(options);
+  });
+  return profiler.release();
+}
+
+void addSample(Profiler& profiler, const nb::dict& inputs) {
+  const Inputs given = inputsOf(inputs);
+  released([&] { return profiler.add(given); });
+}
+
+// The profiles of several runs as one.
+nb::str joinProfiles(const std::vector<std::string>& texts) {
+  return text(released([&]() -> Diagnosed<std::string> {
+    quant::Profile all;
+    for (const std::string& one : texts) {
+      const auto profile = quant::parseProfile(one);
+      if (!profile.ok()) return profile.error();
+      if (Status added = all.add(*profile); !added.ok()) return added.error();
+    }
+    return quant::profileText(all);
+  }));
+}
+
 nb::list openModel(Model& model, const std::string& backend, int threads, int contexts, int queue,
                    const std::string& cache, int64_t memoryLimit, const Shapes& shapes, const Dims& dims,
                    const PreparedDims& prepared, bool pad, const nb::dict& values, int optLevel,
-                   const std::vector<std::string>& disable, bool strict) {
+                   const std::vector<std::string>& disable, bool strict, const std::string& profile,
+                   const std::string& calibration, const std::string& schema,
+                   const std::vector<std::string>& keepFloat) {
   SessionOptions options;
   options.compile.backend = backend;
   options.import.shapes = shapes;
@@ -116,6 +167,9 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
   std::vector<std::string> notes;
   options.import.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
+    auto request = requestOf(profile, calibration, schema, keepFloat);
+    if (!request.ok()) return request.error();
+    options.compile.quantize = *std::move(request);
     if (!model.isCompiled())
       if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     if (Status status = checkContexts(contexts, queue); !status.ok()) return status.error();
@@ -208,12 +262,20 @@ NB_MODULE(_core, m) {
   });
   m.def("read", &readModel, nb::arg("path"), nb::arg("init"), nb::rv_policy::take_ownership);
   m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
+  m.def("join_profiles", &joinProfiles, nb::arg("texts"));
+  nb::class_<Profiler>(m, "Profiler")
+      .def("add", &addSample, nb::arg("inputs"))
+      .def_prop_ro("text", [](const Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
   nb::class_<Model>(m, "Model")
       .def_prop_ro("functions", &functionsOf)
       .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })
       .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("contexts"), nb::arg("queue"),
            nb::arg("cache"), nb::arg("memory_limit"), nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"),
-           nb::arg("pad"), nb::arg("values"), nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"))
+           nb::arg("pad"), nb::arg("values"), nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"),
+           nb::arg("profile"), nb::arg("calibration"), nb::arg("schema"), nb::arg("keep_float"))
+      .def("profiler", &profilerOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
+           nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::rv_policy::take_ownership,
+           nb::keep_alive<0, 1>())
       .def("take_warnings",
            [](Model& model) {
              nb::list texts;

@@ -39,6 +39,7 @@ def test_a_wildcard_stands_for_lines():
 def test_examples(document, aglow, tmp_path):
     folder = tmp_path / "tour"
     shutil.copytree(ROOT / "docs" / "tour", folder)
+    shutil.copytree(ROOT / "examples" / "digits", folder / "digits")
     wrong = []
     for command, shown in examples(text_of(document)):
         name, *arguments = shlex.split(command)
@@ -116,10 +117,15 @@ def test_options(aglow):
     assert not missing, f"docs/command-line.md does not describe: {missing}"
 
 
-def test_passes(aglow):
+def test_passes(aglow, tmp_path):
     """docs/command-line.md has the phases and passes in the order in which they run."""
     model = ROOT / "docs" / "tour" / "conv.onnx"
-    timing = aglow("compile", model, "--dim", "batch=1", "--lanes", "8", "--fuse", "--timing").err.splitlines()[1:]
+    (tmp_path / "data").mkdir()
+    shutil.copy(ROOT / "docs" / "tour" / "x.npy", tmp_path / "data")
+    profile = tmp_path / "profile.json"
+    assert aglow("profile", model, "--data", tmp_path / "data", "-o", profile).code == 0
+    timing = aglow("compile", model, "--dim", "batch=1", "--lanes", "8", "--fuse", "--timing", "--precision", "int8",
+                   "--profile", profile).err.splitlines()[1:]
     ran = list(dict.fromkeys(line.split()[0] for line in timing if not line.startswith(" ")))
     passes = {phase: [line.split()[1] for line in timing if line.startswith(phase + " ")] for phase in ran}
     rows = re.findall(r"^\| `([a-z-]+)` \| [a-z]+ \| (.*?) \| .* \|$", text_of("docs/command-line.md"), re.M)

@@ -1,0 +1,204 @@
+"""From floats to integers by profile: what the digits model loses, and what happens to samples and files that do not fit."""
+import json
+import shutil
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from conftest import ROOT
+
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+IMAGES = ROOT / "examples" / "digits" / "images"
+LABELS = [0, 1, 2, 3, 4, 5, 7, 9]
+BACKENDS = ["interpreter", "cpu"]
+
+
+def sqnr(expected, got):
+    """Signal over the noise of quantization, in decibels."""
+    noise = np.square(np.asarray(expected, np.float64) - got).sum()
+    return 10 * np.log10(np.square(np.asarray(expected, np.float64)).sum() / noise) if noise else np.inf
+
+
+@pytest.fixture
+def profile(aglow, tmp_path):
+    done = aglow("profile", DIGITS, "--data", IMAGES, "-o", tmp_path / "p.json", "--backend", "interpreter")
+    assert done.code == 0, done.err
+    return tmp_path / "p.json"
+
+
+def outputs(aglow, tmp_path, *options):
+    results = []
+    for label in LABELS:
+        done = aglow("run", DIGITS, "--input", f"image={IMAGES / f'{label}.npy'}", "-o", tmp_path / "out", *options)
+        assert done.code == 0, done.err
+        results.append(np.load(tmp_path / "out" / "0.npy"))
+    return np.concatenate(results)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_digits_stay_what_they_are(aglow, tmp_path, profile, backend):
+    expected = outputs(aglow, tmp_path, "--backend", backend)
+    got = outputs(aglow, tmp_path, "--backend", backend, "--precision", "int8", "--profile", profile)
+    assert (got != expected).any() and (got.argmax(1) == LABELS).all()
+    assert sqnr(expected, got) >= 25
+
+
+def test_every_way_to_choose_ranges_is_good_enough(tmp_path, profile):
+    aglow = pytest.importorskip("aglow")
+    images = np.concatenate([np.load(IMAGES / f"{label}.npy") for label in LABELS])
+    expected = np.concatenate([aglow.compile(DIGITS, backend="interpreter")(image[None]) for image in images])
+
+    def reached(**options):
+        model = aglow.compile(DIGITS, backend="interpreter", precision="int8", profile=profile, **options)
+        return sqnr(expected, np.concatenate([model(image[None]) for image in images]))
+
+    for calibration in ("min-max", "percentile", "percentile=99.9", "mse", "kl"):
+        assert reached(calibration=calibration) >= 25, calibration
+    for schema in ("asymmetric", "symmetric", "symmetric-uint8", "power-of-two"):
+        assert reached(schema=schema) >= 25, schema
+    assert reached(schema="symmetric-int16") >= 40
+    # Less that is rounded is never worse by much; nothing that is rounded is exact.
+    assert reached(keep_float=["Conv"]) >= 25
+    assert reached(keep_float=["Conv", "MatMul"]) == np.inf
+
+
+def test_a_profile_is_the_same_however_it_is_made(aglow, tmp_path, profile):
+    one = tmp_path / "one.json"
+    for folder, labels in {"a": LABELS[:3], "b": LABELS[3:]}.items():
+        (tmp_path / folder).mkdir()
+        for label in labels:
+            shutil.copy(IMAGES / f"{label}.npy", tmp_path / folder)
+    common = ["profile", DIGITS, "--backend", "interpreter"]
+    assert aglow(*common, "--data", tmp_path / "b", "-o", one).code == 0
+    assert aglow(*common, "--data", tmp_path / "a", "-o", tmp_path / "both.json", "--merge", one).code == 0
+    assert (tmp_path / "both.json").read_text() == profile.read_text()
+    report = json.loads(profile.read_text())
+    assert report["samples"] == 8 and report["version"] == 1
+    assert all(sum(map(sum, value["counts"].values())) > 0 for value in report["values"].values())
+    assert report["values"]["@image"]["min"] == 0
+
+
+def test_python_has_the_same(tmp_path, profile):
+    aglow = pytest.importorskip("aglow")
+    images = [np.load(IMAGES / f"{label}.npy") for label in LABELS]
+    made = aglow.profile(DIGITS, images[:4], backend="interpreter")
+    made += aglow.profile(DIGITS, ({"image": image} for image in images[4:]), backend="interpreter")
+    assert made == aglow.Profile.load(profile)
+    made.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == profile.read_text()
+    model = aglow.compile(DIGITS, backend="interpreter", precision="int8", profile=made)
+    assert all(model(image).argmax() == label for image, label in zip(images, LABELS))
+    assert "QuantizeLinear" in model.graph("insert-conversions")
+    with pytest.raises(aglow.UsageError, match="there are no samples"):
+        aglow.profile(DIGITS, [])
+    with pytest.raises(aglow.UsageError, match="no input 'picture'"):
+        aglow.profile(DIGITS, [{"picture": images[0]}])
+    with pytest.raises(aglow.UsageError, match="expected 'float' or 'int8'"):
+        aglow.compile(DIGITS, precision="int4")
+    with pytest.raises(aglow.UsageError, match="needs a profile"):
+        aglow.compile(DIGITS, precision="int8")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_samples_that_do_not_fit(aglow, tmp_path, backend):
+    def profiled(name, array=None):
+        folder = tmp_path / name
+        folder.mkdir()
+        if array is not None:
+            np.save(folder / "0.npy", array)
+        done = aglow("profile", DIGITS, "--data", folder, "-o", tmp_path / "x.json", "--backend", backend)
+        assert not (tmp_path / "x.json").exists()
+        return done
+
+    image = np.load(IMAGES / "3.npy")
+    empty = profiled("empty")
+    assert empty.code == 1 and "the folder holds no samples" in empty.err and "for each sample" in empty.err
+    shape = profiled("shape", image[:, :, :4])
+    assert shape.code == 1 and "image" in shape.err and "[1,1,4,8]" in shape.err, shape.err
+    kind = profiled("kind", image.astype(np.float64))
+    assert kind.code == 1 and "E102" in kind.err
+    for name, number in {"nan": np.nan, "inf": -np.inf}.items():
+        odd = image.copy()
+        odd[0, 0, 1, 2] = number
+        done = profiled(name, odd)
+        assert done.code == 1 and f"input 'image' has {number} at element 10" in done.err, done.err
+    missing = aglow("profile", DIGITS, "--data", tmp_path / "nowhere", "-o", tmp_path / "x.json")
+    assert missing.code == 8
+
+
+def test_profiles_that_do_not_fit(aglow, tmp_path, profile):
+    def compiled(*options, model=DIGITS):
+        return aglow("compile", model, "--stop-after", "quantize", "--precision", "int8", *options)
+
+    assert compiled("--profile", profile).code == 0
+    text = profile.read_text()
+    bad = tmp_path / "bad.json"
+    bad.write_text(text[:1000])
+    assert compiled("--profile", bad).code == 8 and "ends too early" in compiled("--profile", bad).err
+    bad.write_text(text.replace('"version": 1', '"version": 7'))
+    assert "has version 7; expected version 1" in compiled("--profile", bad).err
+    other = onnx.load(DIGITS)
+    weights = next(t for t in other.graph.initializer if len(t.dims) == 4)
+    weights.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weights) * 2, weights.name))
+    onnx.save(other, tmp_path / "other.onnx")
+    refused = compiled("--profile", profile, model=tmp_path / "other.onnx")
+    assert refused.code == 1 and "the profile is of another model" in refused.err
+    unknown = compiled("--profile", profile, "--keep-float", "Convv")
+    assert unknown.code == 1 and "did you mean 'Conv'?" in unknown.err
+    assert "needs a profile" in compiled().err
+    assert "did you mean 'percentile'?" in compiled("--profile", profile, "--calibration", "percentil").err
+    assert "did you mean 'symmetric'?" in compiled("--profile", profile, "--schema", "symmetri").err
+    alone = aglow("run", DIGITS, "--profile", profile)
+    assert alone.code == 1 and "are for --precision int8" in alone.err
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nothing_to_learn_is_safe(aglow, tmp_path, backend):
+    """Weights and a channel of zeros, and a sample that is constant."""
+    filters = np.zeros((2, 3, 1, 1), np.float32)
+    filters[1, 2] = 0.5
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv"), helper.make_node("Relu", ["c"], ["r"], "relu"),
+             helper.make_node("Conv", ["r", "v"], ["y"], "last")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 4, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 4, 4])],
+                              [numpy_helper.from_array(filters, "w"),
+                               numpy_helper.from_array(np.zeros((2, 2, 1, 1), np.float32), "v")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data" / "only.npy", np.zeros((1, 3, 4, 4), np.float32))
+    assert aglow("profile", tmp_path / "m.onnx", "--data", tmp_path / "data", "-o", tmp_path / "p.json",
+                 "--backend", backend).code == 0
+    done = aglow("run", tmp_path / "m.onnx", "--precision", "int8", "--profile", tmp_path / "p.json", "--backend", backend,
+                 "--input", f"x={tmp_path / 'data' / 'only.npy'}", "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert (np.load(tmp_path / "out" / "0.npy") == 0).all()
+
+
+def test_a_model_without_products_has_nothing_to_profile(aglow, tmp_path):
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    done = aglow("profile", tmp_path / "m.onnx", "--data", tmp_path, "-o", tmp_path / "p.json")
+    assert done.code == 3 and "nothing of it would become integers" in done.err
+
+
+def test_the_quantized_model_is_an_onnx_file(aglow, tmp_path, profile):
+    """Which the reference runs with the same answers."""
+    from onnx.reference import ReferenceEvaluator
+    done = aglow("compile", DIGITS, "--precision", "int8", "--profile", profile, "--stop-after", "insert-conversions",
+                 "--emit", "onnx", "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    model = onnx.load(tmp_path / "out" / "digits.onnx")
+    assert sum(node.op_type == "QuantizeLinear" for node in model.graph.node) >= 5
+    session = ReferenceEvaluator(model)
+    for label in LABELS[:2]:
+        image = np.load(IMAGES / f"{label}.npy")
+        run = aglow("run", DIGITS, "--input", f"image={IMAGES / f'{label}.npy'}", "-o", tmp_path / "run", "--backend",
+                    "interpreter", "--precision", "int8", "--profile", profile)
+        assert run.code == 0, run.err
+        [expected] = session.run(None, {"image": image})
+        np.testing.assert_allclose(np.load(tmp_path / "run" / "0.npy"), expected, atol=0.02)
