@@ -1,6 +1,7 @@
 # The CPU backend: LLVM, and the kernel library (src/backends/cpu/kernels/**/*.kernel.cpp) as bitcode inside the program.
 # The bitcode serves every target, so it is compiled with the widest vectors as register types and carries no instruction
-# set of its own: generated code sets that when it clones a kernel. Loops that do not ask for it are unrolled there, too.
+# set of its own: generated code sets that when it clones a kernel. Loops over lanes are unrolled here
+# (-fno-unroll-loops would mark each as one that nobody may unroll later).
 set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 find_path(LLVM_INCLUDE_DIR llvm/IR/Module.h HINTS ${LLVM_ROOT}/include REQUIRED)
 find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
@@ -8,7 +9,7 @@ find_program(KERNEL_CLANG NAMES clang++-19 HINTS ${LLVM_ROOT}/bin REQUIRED)
 find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_ROOT}/bin REQUIRED)
 
 set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx512dq -std=c++20 -O2 -emit-llvm -c
-    -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-unroll-loops -fno-stack-protector
+    -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector
     -fno-math-errno -ffp-contract=on -fno-builtin -fno-asynchronous-unwind-tables -Wall -Wextra -Wshadow -Werror -I${CMAKE_SOURCE_DIR}/src)
 
 file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/backends/cpu/kernels/*.kernel.cpp)
