@@ -9,6 +9,7 @@
 #include "quant/islands.h"
 #include "quant/quantize.h"
 #include "runtime/key.h"
+#include "support/thread_pool.h"
 
 namespace aglow {
 
@@ -16,15 +17,26 @@ namespace {
 
 using Sample = std::map<std::string, ModelValue>;
 
+// The number of the first element that is infinite or not a number, or the number of elements.
+int64_t firstOdd(const Tensor& tensor) {
+  const auto isOdd = [](auto x) { return !std::isfinite(x); };
+  if (tensor.type().kind() == ElemKind::Float32) {
+    const std::span numbers(tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements()));
+    return std::find_if(numbers.begin(), numbers.end(), isOdd) - numbers.begin();
+  }
+  if (!isFloat(tensor.type().kind())) return tensor.type().elements();
+  const std::vector<double> numbers = tensor.doubles();
+  return std::find_if(numbers.begin(), numbers.end(), isOdd) - numbers.begin();
+}
+
 Status checkFinite(const Sample& sample) {
   for (const auto& [name, value] : sample) {
-    if (!value.isTensor() || !isFloat(value.tensor().type().kind())) continue;
-    const std::vector<double> numbers = value.tensor().doubles();
-    const auto odd = std::find_if(numbers.begin(), numbers.end(), [](double x) { return !std::isfinite(x); });
-    if (odd != numbers.end())
+    if (!value.isTensor()) continue;
+    const int64_t odd = firstOdd(value.tensor());
+    if (odd < value.tensor().type().elements())
       return Error{.code = Code::BadBinding,
-                   .message = fmt::format("input '{}' has {} at element {}; expected finite values", name, *odd,
-                                          odd - numbers.begin())};
+                   .message = fmt::format("input '{}' has {} at element {}; expected finite values", name,
+                                          value.tensor().doubles()[static_cast<size_t>(odd)], odd)};
   }
   return {};
 }
@@ -119,10 +131,16 @@ Diagnosed<Unit> Profiler::add(const Sample& sample) {
   if (!function.ok()) return function.error();
   const auto outputs = now.network->run(*function, valuesIn(sample), Network::OutputMemory::Reused);
   if (!outputs.ok()) return outputs.error();
-  for (size_t i = 0; i < now.values.size(); ++i) {
-    const Tensor& tensor = (*outputs)[now.outputs + i].tensor();
-    profile_.values[now.values[i]].add({tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements())});
-  }
+  std::vector<quant::ValueProfile*> places;
+  for (const std::string& name : now.values) places.push_back(&profile_.values[name]);
+  const auto add = [&](int, int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const Tensor& tensor = (*outputs)[now.outputs + i].tensor();
+      places[i]->add({tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements())});
+    }
+    return 0;
+  };
+  ThreadPool::ofProcess(backend_.threads)->run({.units = std::ssize(places), .most = backend_.threads}, add);
   profile_.model = now.fingerprint;
   ++profile_.samples;
   return Unit{};

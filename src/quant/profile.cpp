@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 
@@ -12,7 +11,26 @@ namespace aglow::quant {
 namespace {
 
 constexpr int kMantissaBits = 23, kExponentBias = 127;
-constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u;
+constexpr int kDropped = kMantissaBits - Bins::kStepBits;
+// Sign, exponent and the first bits of the mantissa, as a number.
+constexpr uint32_t kRawSign = 0x80000000u >> kDropped, kRawInfinity = 0x7f800000u >> kDropped;
+constexpr uint32_t kRawCount = 2 * kRawSign;
+// From one table to the next: not a power of two, so that their bins do not compete for places in the cache.
+constexpr size_t kStride = kRawCount + 112;
+
+int binOf(uint32_t raw) {
+  constexpr int kFirst = (kExponentBias + Bins::kLowestOctave) << Bins::kStepBits;
+  const uint32_t magnitude = raw & ~kRawSign;
+  if (magnitude == 0) return Bins::kZero;
+  if (magnitude >= kRawInfinity) return Bins::kCount;
+  const int step = std::clamp(static_cast<int>(magnitude) - kFirst, 0, Bins::kSide - 1);
+  return raw >= kRawSign ? Bins::kZero - 1 - step : Bins::kZero + 1 + step;
+}
+
+uint32_t rawOf(float value) { return std::bit_cast<uint32_t>(value) >> kDropped; }
+
+// Bits as integers in the order of the numbers, and back.
+int32_t inOrder(int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 
 // The smallest magnitude of a step above the lowest octave.
 double edge(int step) {
@@ -22,15 +40,7 @@ double edge(int step) {
 
 }  // namespace
 
-int Bins::of(float value) {
-  constexpr int kFirst = (kExponentBias + kLowestOctave) << kStepBits;
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t magnitude = bits & ~kSign;
-  if (magnitude == 0) return kZero;
-  if (magnitude >= kInfinity) return kCount;
-  const int step = std::clamp(static_cast<int>(magnitude >> (kMantissaBits - kStepBits)) - kFirst, 0, kSide - 1);
-  return (bits & kSign) != 0 ? kZero - 1 - step : kZero + 1 + step;
-}
+int Bins::of(float value) { return binOf(rawOf(value)); }
 
 double Bins::low(int bin) {
   if (bin == kZero) return 0;
@@ -39,40 +49,43 @@ double Bins::low(int bin) {
 
 double Bins::high(int bin) { return bin == kZero ? 0 : -low(2 * kZero - bin); }
 
-// Neighbours often fall into one bin, above all into that of zero: with several tables an increment does not wait for
-// the one before it.
+// Bits are counted first, without a branch, and bins once at the end. Neighbours often fall into one bin, above all
+// into that of zero: with several tables an increment does not wait for the one before it.
 void ValueProfile::add(std::span<const float> values) {
   constexpr size_t kTables = 4, kChunk = size_t{1} << 30;  // a count of a chunk fits 32 bits
   for (; values.size() > kChunk; values = values.subspan(kChunk)) add(values.first(kChunk));
-  std::array<std::vector<uint32_t>, kTables> tables;
-  for (auto& table : tables) table.resize(Bins::kCount + 1);
+  std::vector<uint32_t> tables(kTables * kStride);
+  const auto count = [&](size_t table, float value) { ++tables[table * kStride + rawOf(value)]; };
   size_t i = 0;
   for (; i + kTables <= values.size(); i += kTables)
-    for (size_t t = 0; t < kTables; ++t) ++tables[t][static_cast<size_t>(Bins::of(values[i + t]))];
-  for (; i < values.size(); ++i) ++tables[0][static_cast<size_t>(Bins::of(values[i]))];
+    for (size_t t = 0; t < kTables; ++t) count(t, values[i + t]);
+  for (; i < values.size(); ++i) count(0, values[i]);
 
   int64_t infinite = 0;
-  for (const auto& table : tables) {
-    for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += table[bin];
-    infinite += table[Bins::kCount];
+  for (uint32_t raw = 0; raw < kRawCount; ++raw) {
+    int64_t sum = 0;
+    for (size_t t = 0; t < kTables; ++t) sum += tables[t * kStride + raw];
+    if (sum == 0) continue;
+    const int bin = binOf(raw);
+    (bin == Bins::kCount ? infinite : counts[static_cast<size_t>(bin)]) += sum;
   }
   notFinite += infinite;
   elements += static_cast<int64_t>(values.size()) - infinite;
-  float smallest = min, largest = max;
-  if (infinite == 0) {
-    for (const float value : values) {
-      smallest = value < smallest ? value : smallest;
-      largest = largest < value ? value : largest;
-    }
-  } else {
-    for (const float value : values) {
-      if (!std::isfinite(value)) continue;
-      smallest = std::min(smallest, value);
-      largest = std::max(largest, value);
-    }
+  addEnds(values, infinite == 0);
+}
+
+// Integers in the order of the numbers are compared many at a time.
+void ValueProfile::addEnds(std::span<const float> values, bool allFinite) {
+  int32_t smallest = inOrder(std::bit_cast<int32_t>(min)), largest = inOrder(std::bit_cast<int32_t>(max));
+  for (const float value : values) {
+    if (!allFinite && !std::isfinite(value)) continue;
+    const int32_t place = inOrder(std::bit_cast<int32_t>(value));
+    smallest = std::min(smallest, place);
+    largest = std::max(largest, place);
   }
-  min = smallest;
-  max = largest;
+  // The sum makes zeros of one sign.
+  min = std::bit_cast<float>(inOrder(smallest)) + 0.0f;
+  max = std::bit_cast<float>(inOrder(largest)) + 0.0f;
 }
 
 void ValueProfile::add(const ValueProfile& other) {

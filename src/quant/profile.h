@@ -15,7 +15,7 @@ namespace aglow::quant {
 // The bins of all histograms: each octave of a magnitude has as many of equal width, so a bin is read off the bits of
 // an f32. No range has to be known beforehand, and counts of several runs add up exactly, in any order. They stand in
 // the order of their values: negative ones, zero, positive ones. Magnitudes outside of the octaves count in the nearest
-// bin.
+// bin, and those that f32 holds with few bits as zero.
 struct Bins {
   static constexpr int kStepBits = 5;
   static constexpr int kLowestOctave = -40, kOctaves = 64;
@@ -40,6 +40,9 @@ struct ValueProfile {
   void add(std::span<const float> values);
   void add(const ValueProfile& other);
   bool operator==(const ValueProfile&) const = default;
+
+private:
+  void addEnds(std::span<const float> values, bool allFinite);
 };
 
 // What samples tell of a model. Values have the names that the optimized graph gives them: "%conv" for the result of a
