@@ -66,10 +66,10 @@ template <int W>
   return reducedOneByOne(how, x, count, held);
 }
 
-// W short runs, which meet their lanes together: lane r of the results is of run r.
+// W short runs, which meet their lanes together: lane r of the result is of run r.
 template <int W>
-[[gnu::always_inline]] inline void reducedRuns(int64_t how, const float* const (&x)[W], int64_t count, double start,
-                                               double (&held)[W]) {
+[[gnu::always_inline]] inline Lanes<double, W> reducedRuns(int64_t how, const float* const (&x)[W], int64_t count,
+                                                           double start) {
   using Wide = Lanes<double, W>;
   Lanes<float, W> all[W];
   for (int r = 0; r < W; ++r) all[r] = reducedToLanes<W>(how, x[r], count, static_cast<float>(start));
@@ -78,10 +78,10 @@ template <int W>
   for (int j = 0; j < W; ++j) lane[j] = __builtin_convertvector(all[j], Wide);
   for (int half = W / 2; half > 0; half /= 2)
     for (int j = 0; j < half; ++j) lane[j] = combinedLanes(how, lane[j], lane[j + half]);
-  for (int r = 0; r < W; ++r) {
-    const double value = leftRange(how, lane[0][r]) ? reducedOneByOne(how, x[r], count, 0) : lane[0][r];
-    held[r] = combined(how, start, value);
-  }
+  if (how == kSum && __builtin_reduce_or(lane[0] - lane[0] != 0))
+    for (int r = 0; r < W; ++r)
+      if (leftRange(how, lane[0][r])) lane[0][r] = reducedOneByOne(how, x[r], count, 0);
+  return combinedLanes(how, splat<double, W>(start), lane[0]);
 }
 
 // N columns of `Rows` places.
@@ -160,10 +160,11 @@ template <int W>
   if (d->places == 1 && d->run >= W && d->run < kShortRun<W>) {
     while (item + W <= last) {
       const float* runs[W];
-      double held[W];
       for (int r = 0; r < W; ++r, walk.next()) runs[r] = x + walk.offset[0];
-      reducedRuns<W>(d->how, runs, d->run, start, held);
-      for (int r = 0; r < W; ++r) store(item++, held[r]);
+      Lanes<double, W> held = reducedRuns<W>(d->how, runs, d->run, start);
+      if (d->divisor >= 0) held /= static_cast<double>(d->divisor);
+      storeLanes(y + item, __builtin_convertvector(held, Lanes<float, W>));
+      item += W;
     }
   }
   for (; item < last; ++item, walk.next()) {
