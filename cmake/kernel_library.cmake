@@ -43,9 +43,9 @@ foreach(check ${LINK_CHECKS})
   target_link_libraries(${check} PRIVATE ${LLVM_SHARED_LIBRARY})
 endforeach()
 
-# Which code generator this is, for the cache of generated code.
-file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/backends/cpu/code/* src/backends/cpu/llvm/* src/backends/cpu/kernels/*
-     src/codegen/* src/ops/*)
+# Which compiler this is, for packages and for the cache of them.
+file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/*.cpp src/*.h src/*.inc)
+list(FILTER CODE_SOURCES EXCLUDE REGEX "/src/(import|dynamic|runtime|train|serve|python|cli|api)/")
 set(CODE_HASH ${KERNEL_FOLDER}/code_hash.cpp)
 add_custom_command(OUTPUT ${CODE_HASH}
                    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}

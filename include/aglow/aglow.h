@@ -79,7 +79,7 @@ aglow_status aglow_options_set_contexts(aglow_options* options, int contexts);
 aglow_status aglow_options_set_queue(aglow_options* options, int callers);
 /* Refuses models that need more bytes; 0, the default, means no limit. */
 aglow_status aglow_options_set_memory_limit(aglow_options* options, int64_t bytes);
-/* The folder where generated code is kept for the next time; "" is the user's own, "off", the default, none. */
+/* The folder where compiled models are kept for the next time; "" is the user's own, "off", the default, none. */
 aglow_status aglow_options_set_cache(aglow_options* options, const char* folder);
 /* The size of a symbolic dimension. */
 aglow_status aglow_options_set_dim(aglow_options* options, const char* name, int64_t size);

@@ -352,7 +352,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     threads       at most this many in one run, by default AGLOW_THREADS, or one per processor; outputs stay the same
     contexts      runs of several threads that go side by side, by default two per processor; others wait
     queue         callers that may wait for one of them to end, by default 1024; one more is a ResourceError
-    cache         folder where generated code is kept; by default the user's own, False: none
+    cache         folder where compiled models are kept; by default the user's own, False: none
     memory_limit  bytes; models that need more are refused (by default the machine's memory)
     opt_level     how hard to optimize generated code: 0 to 3
     disable       names of passes and rules of the compiler to leave out

@@ -10,7 +10,7 @@
 #include "api/faults.h"
 #include "api/options.h"
 #include "api/tensors.h"
-#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/package/package_cache.h"
 #include "dynamic/whole_model.h"
 #include "import/model_file.h"
 #include "quant/profile_file.h"
@@ -238,9 +238,11 @@ void aglow_options_free(aglow_options* options) { delete options; }
 
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name) {
   return setting(options != nullptr && name != nullptr, [&]() -> Status {
+    // One that is there may need the code generator, which is loaded when there is something to compile.
+    const std::vector<std::string_view> known = backendNames();
     CompileOptions changed;
     changed.backend = name;
-    AGLOW_OK(makeBackend(changed));
+    if (std::find(known.begin(), known.end(), name) == known.end()) AGLOW_OK(makeBackend(changed));
     options->compile.backend = name;
     return {};
   });
@@ -271,7 +273,7 @@ aglow_status aglow_options_set_queue(aglow_options* options, int callers) {
 
 aglow_status aglow_options_set_cache(aglow_options* options, const char* folder) {
   return setting(options != nullptr && folder != nullptr, [&]() -> Status {
-    options->backend.cache = codegen::cacheFolder(folder);
+    options->compile.cache = cacheFolder(folder);
     return {};
   });
 }

@@ -126,7 +126,6 @@ struct BackendOptions {
   int threads = 1;                           // at most this many
   int contexts = 0;                          // runs side by side, at most; 0: defaultContexts()
   int queue = kDefaultQueue;                 // callers that may wait while as many runs are under way
-  std::string cache = {};                    // folder where generated code is kept; none: nowhere
   std::shared_ptr<ThreadPool> pool = {};     // with at least `threads` threads; none: that of the process
   std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
 };

@@ -147,7 +147,7 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
   const int64_t ready = privateBytes();
-  const auto options = bench.request.model.parse();
+  const auto options = bench.request.parse();
   if (!options.ok()) return failed(options);
   // Random values for the inputs that were not given; an error when a size is open.
   auto inputs = randomInputs(opened->session->graph(), opened->inputs, options->import, 1);

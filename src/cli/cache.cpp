@@ -1,9 +1,9 @@
-// aglow cache: what is kept of generated code, and its end.
+// aglow cache: what is kept of compiled models, and its end.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/package/package_cache.h"
 #include "cli/cli.h"
 
 namespace aglow::cli {
@@ -15,10 +15,10 @@ struct CacheOptions {
   bool clear = false, json = false;
 };
 
-using Entries = std::vector<codegen::CodeCache::Entry>;
+using Entries = std::vector<PackageCache::Entry>;
 
 std::string text(const std::string& folder, const Entries& entries, int64_t bytes, int64_t limit, bool cleared) {
-  if (folder.empty()) return "no code is kept: the cache is off\n";
+  if (folder.empty()) return "nothing is kept: the cache is off\n";
   std::string out = fmt::format("{}\n  {}{} files, {} bytes (at most {})\n", folder, cleared ? "removed: " : "",
                                 entries.size(), bytes, limit);
   if (cleared) return out;
@@ -28,8 +28,8 @@ std::string text(const std::string& folder, const Entries& entries, int64_t byte
 }
 
 Status execute(const CacheOptions& options) {
-  const std::string folder = codegen::cacheFolder(options.folder);
-  const codegen::CodeCache cache(folder);
+  const std::string folder = cacheFolder(options.folder);
+  const PackageCache cache(folder);
   AGLOW_TRY(const Entries entries, options.clear ? cache.clear() : cache.entries());
   int64_t bytes = 0;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
@@ -51,7 +51,7 @@ Status execute(const CacheOptions& options) {
 Command cacheCommand() {
   auto options = std::make_shared<CacheOptions>();
   return {.name = "cache",
-          .doc = "List or clear the generated code that is kept",
+          .doc = "List or clear the compiled models that are kept",
           .options = {{"--cache", &options->folder,
                        "Folder of the cache (default: AGLOW_CACHE_DIR, or aglow in the user's cache)", "DIR"},
                       {"--clear", &options->clear, "Remove all of it"},

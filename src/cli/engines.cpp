@@ -97,7 +97,7 @@ private:
 Result<Compilation> compiledPackage(const RunRequest& request, const std::string& backend) {
   ModelOptions chosen = request.model;
   chosen.backend = backend;
-  AGLOW_TRY(const ParsedOptions parsed, chosen.parse());
+  AGLOW_TRY(const ParsedOptions parsed, request.parse(chosen));
   auto compiled = compileTextFile(request.model.model, parsed.compile);
   if (!compiled.ok()) return compiled.diagnostics().errors().front();
   return *std::move(compiled);
@@ -158,7 +158,7 @@ Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const Ru
                    .hint = "O0 to O3, as in cpu:O0"};
     chosen.target.optLevel = level[1] - '0';
   }
-  AGLOW_TRY(ParsedOptions parsed, chosen.parse());
+  AGLOW_TRY(ParsedOptions parsed, request.parse(chosen));
   SessionOptions options{.import = std::move(parsed.import), .compile = std::move(parsed.compile)};
   AGLOW_TRY(options.backend, backendOptions(request));
   return std::unique_ptr<Engine>(std::make_unique<BackendEngine>(backend, model, std::move(options)));

@@ -43,7 +43,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow bench model.onnx --threads 1 --instructions   how fast it is, and what takes the time
   aglow verify model.onnx --against test_data    whether it gives what is expected
   aglow profile model.onnx --data samples -o p.json   ranges for --precision int8
-  aglow cache --clear                            forgets generated code
+  aglow cache --clear                            forgets compiled models
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
 

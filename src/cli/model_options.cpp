@@ -192,7 +192,7 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
   return several;
 }
 
-Result<ParsedOptions> ModelOptions::parse() const {
+Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   if (isWhole(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
     return usage(
         "--shape, --dim, --value and --init are for model files; a text form or package has its sizes and weights");
@@ -206,6 +206,7 @@ Result<ParsedOptions> ModelOptions::parse() const {
   options.stopAfter = stopAfter;
   options.fuse = fuse;
   options.verifyEach = verifyEach;
+  if (dump.empty() && printAfter.empty() && !timing) options.cache = cache;
   parsed.import.tolerance = tolerance();
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {

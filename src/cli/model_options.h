@@ -31,8 +31,8 @@ struct ModelOptions {
   std::vector<std::string> keepFloat;
 
   std::vector<Option> options();
-  // Usage errors name the option.
-  Result<ParsedOptions> parse() const;
+  // Usage errors name the option. `cache` is where compiled models are kept, unless passes are to be seen.
+  Result<ParsedOptions> parse(const std::string& cache = {}) const;
   Result<int64_t> memoryLimitBytes() const;
   // What becomes integers; null where the model stays as it is.
   Result<std::shared_ptr<const quant::Request>> quantization() const;

@@ -118,7 +118,7 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
                  .message =
                      "a model is profiled whole and in floats, without --stop-after, --start-from or "
                      "--precision"};
-  auto options = model.parse();
+  auto options = profile.request.parse();
   if (!options.ok()) return failed(options);
   auto backend = backendOptions(profile.request);
   if (!backend.ok()) return failed(backend);

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/package/package_cache.h"
 #include "runtime/threads.h"
 #include "tensor/npy.h"
 
@@ -55,7 +55,7 @@ std::vector<Option> RunRequest::options() {
           .check = Between{1, kMaxThreads},
           .environment = "AGLOW_THREADS"},
          {"--cache", &cache,
-          "Folder where generated code is kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in the "
+          "Folder where compiled models are kept for the next time, or off (default: AGLOW_CACHE_DIR, or aglow in the "
           "user's cache)",
           "DIR"}});
   return options;
@@ -65,13 +65,13 @@ Option RunRequest::padding() {
   return {"--pad", &pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares"};
 }
 
+Result<ParsedOptions> RunRequest::parse(const ModelOptions& words) const { return words.parse(cacheFolder(cache)); }
+
 Result<BackendOptions> backendOptions(const RunRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
-  BackendOptions options{.memoryLimit = limit,
-                         .threads = request.threads,
-                         .contexts = request.contexts,
-                         .cache = codegen::cacheFolder(request.cache)};
+  BackendOptions options{.memoryLimit = limit, .threads = request.threads, .contexts = request.contexts};
   for (const std::string& note : startThreads(options)) std::cerr << "note: " << note << "\n";
+  if (const auto refused = whyRefused(cacheFolder(request.cache))) std::cerr << "note: " << *refused << "\n";
   return options;
 }
 
@@ -92,7 +92,7 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
   RunRequest request = words;
   auto several = takeSeveralSizes(request.model.dims);
   if (!several.ok()) return failed(several);
-  auto parsed = request.model.parse();
+  auto parsed = request.parse();
   if (!parsed.ok()) return failed(parsed);
   auto backend = backendOptions(request);
   if (!backend.ok()) return failed(backend);
@@ -130,7 +130,7 @@ Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request,
                                      const std::function<Status(const Compilation&)>& onCompiled) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const Clock::time_point start = Clock::now();
-  auto options = request.model.parse();
+  auto options = request.parse();
   if (!options.ok()) return failed(options);
   auto backend = backendOptions(request);
   if (!backend.ok()) return failed(backend);

@@ -19,9 +19,12 @@ struct RunRequest {
 
   std::vector<Option> options();
   Option padding();  // for commands that take inputs of several sizes
+  // What the words mean for compiling.
+  Result<ParsedOptions> parse() const { return parse(model); }
+  Result<ParsedOptions> parse(const ModelOptions& words) const;
 };
 
-// What the words mean for running: threads, runs side by side, memory, cache.
+// What the words mean for running: threads, runs side by side, memory.
 Result<BackendOptions> backendOptions(const RunRequest& request);
 
 // Values of a model's inputs, by name.

@@ -10,6 +10,7 @@
 #include "backends/cpu/cpu.h"
 #endif
 #include "compile/evaluate.h"
+#include "compile/kept_packages.h"
 #include "compile/packages.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
@@ -69,11 +70,19 @@ Interface interfaceOf(const Program& program) {
 }
 
 Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& options) {
+  std::string key = cacheKey(compilation, options);
+  if (!key.empty())
+    if (std::optional<Compilation> kept = findKept(options.cache, key)) {
+      kept->interfaces = std::move(compilation.interfaces);
+      return *std::move(kept);
+    }
   auto backend = makeBackend(options);
   if (!backend.ok()) return backend.error();
   compilation.backend = *backend;
   ReferenceEvaluator evaluator;
   if (Status status = runPhases(compilation, options, evaluator); !status.ok()) return status.error();
+  compilation.cache = options.cache;
+  compilation.cacheKey = std::move(key);
   return compilation;
 }
 
@@ -183,6 +192,7 @@ Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOpt
 
 Result<std::unique_ptr<Executable>> load(Compilation compilation, const BackendOptions& options) {
   AGLOW_CHECK(compilation.placed(), "loading a program that is not complete");
+  if (!compilation.cacheKey.empty()) return loadAndKeep(std::move(compilation), options);
   return compilation.backend->compile(std::move(compilation.programs), options);
 }
 

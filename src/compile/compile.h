@@ -41,6 +41,7 @@ struct CompileOptions {
   codegen::TargetOptions target;                // of backends that generate code
   std::set<std::string, std::less<>> disabled;  // passes and rules by name
   int64_t lanes = 0;                            // of the layout phase; 0: as the backend says
+  std::string cache;                            // folder where compiled models are kept; none: nowhere
   std::string startFrom;                        // phase; for text forms
   std::string stopAfter;                        // phase or pass
   bool fuse = false;                            // also where the backend does not ask for it
@@ -66,6 +67,7 @@ struct Compilation {
   std::vector<PassTiming> timings;
   std::map<std::string, int64_t, std::less<>> ruleCounts;
   std::shared_ptr<const Backend> backend;
+  std::string cache, cacheKey;  // where it is kept once it is loaded; none: nowhere
 
   bool placed() const;
   std::vector<std::string> functionNames() const;

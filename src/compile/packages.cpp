@@ -9,6 +9,7 @@
 #include "backends/cpu/code/executable.h"
 #include "backends/cpu/package/image.h"
 #include "backends/cpu/package/package_file.h"
+#include "compile/package_parts.h"
 #include "compile/package_text.h"
 #include "inst/text.h"
 #include "inst/verifier.h"
@@ -29,7 +30,8 @@ using codegen::LoadedCode;
 // Runs code that is there.
 class PackageBackend final : public Backend {
 public:
-  PackageBackend(LoadedCode code, std::string target) : code_(std::move(code)), target_(std::move(target)) {}
+  PackageBackend(LoadedCode code, std::string target, bool found)
+      : code_(std::move(code)), target_(std::move(target)), found_(found) {}
 
   std::string_view name() const override { return "package"; }
   Decision supports(const Node&) const override { return Decision::no("a package holds what was compiled before"); }
@@ -45,13 +47,14 @@ public:
                                     .code = code_,
                                     .target = target_,
                                     .pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads),
-                                    .cached = true},
+                                    .cached = found_},
                                    options);
   }
 
 private:
   LoadedCode code_;
   std::string target_;
+  bool found_;
 };
 
 Error damaged(std::string message) { return {.code = Code::BadPackage, .message = std::move(message)}; }
@@ -127,7 +130,9 @@ Status checkInterfaces(std::span<const Program> programs, const std::vector<Inte
   return {};
 }
 
-Result<Compilation> open(const std::shared_ptr<const PackageFile>& file) {
+}  // namespace
+
+Result<Compilation> openPackage(const std::shared_ptr<const PackageFile>& file, const BlobStore& elsewhere) {
   std::vector<PackageText> variants;
   for (uint32_t variant = 1; variant <= file->variants(); ++variant) {
     AGLOW_TRY(PackageText package, readDescription(*file, variant));
@@ -139,8 +144,9 @@ Result<Compilation> open(const std::shared_ptr<const PackageFile>& file) {
 
   AGLOW_TRY(const std::span<const std::byte> weights,
             file->find(PackageSection::Weights, 0, PackageFile::Check::Place));
-  const Result<BlobStore> blobs = parseBlobs({.bytes = weights, .owner = file}, BlobCheck::Table);
+  Result<BlobStore> blobs = parseBlobs({.bytes = weights, .owner = file}, BlobCheck::Table);
   if (!blobs.ok()) return damaged("its weights: " + blobs.error().message);
+  for (const auto& [key, tensor] : elsewhere.tensors()) blobs->put(key, tensor);
   AGLOW_TRY(const std::span<const std::byte> text, file->find(PackageSection::Programs, variant));
   Result<std::vector<Program>> programs = parsePrograms(asText(text), *blobs);
   if (!programs.ok()) return damaged("its programs cannot be parsed: " + programs.error().message);
@@ -155,17 +161,19 @@ Result<Compilation> open(const std::shared_ptr<const PackageFile>& file) {
   compilation.programs = *std::move(programs);
   if (!compilation.placed()) return damaged("its programs are not complete");
   compilation.interfaces = chosen->interfaces;
-  compilation.backend = std::make_shared<PackageBackend>(std::move(code), targetOf(*chosen));
+  compilation.backend = runningCode(std::move(code), targetOf(*chosen), true);
   return compilation;
 }
 
-}  // namespace
+std::shared_ptr<const Backend> runningCode(LoadedCode code, std::string target, bool found) {
+  return std::make_shared<PackageBackend>(std::move(code), std::move(target), found);
+}
 
 bool isPackage(std::string_view path) { return path.ends_with(".aglow"); }
 
 Result<Compilation> openPackage(const std::string& path) {
   AGLOW_TRY(const std::shared_ptr<const PackageFile> file, PackageFile::open(path));
-  Result<Compilation> opened = open(file);
+  Result<Compilation> opened = openPackage(file, {});
   if (!opened.ok()) return std::move(opened).error().at(path);
   return opened;
 }
@@ -203,12 +211,9 @@ void copyPlans(std::vector<Instr>& to, const std::vector<Instr>& from) {
   }
 }
 
-// One variant: text and code. Regions have the numbers that a reader of the text gives them, and code depends on these.
-struct Variant {
-  std::string description, programs, code;
-};
+}  // namespace
 
-Result<Variant> makeVariant(const Compilation& compilation, BlobStore& blobs) {
+Result<PackageVariant> makeVariant(const Compilation& compilation, BlobStore& blobs, int threads) {
   const auto* cpu = dynamic_cast<const CpuBackend*>(compilation.backend.get());
   if (cpu == nullptr)
     return Error{.code = Code::Usage,
@@ -216,54 +221,57 @@ Result<Variant> makeVariant(const Compilation& compilation, BlobStore& blobs) {
                  .where = {},
                  .hint = "--backend cpu"};
   const codegen::Target& target = cpu->target();
-  Variant variant;
+  PackageVariant variant{.target = fmt::format("{} {}", target.triple(), target.cpu())};
   AGLOW_TRY(variant.description, printPackage({.triple = target.triple(),
                                                .cpu = target.cpu(),
                                                .features = codegen::checkedFeatures(target),
                                                .interfaces = compilation.interfaces}));
-  variant.programs = print(compilation.programs, &blobs);
-  AGLOW_TRY(std::vector<Program> programs, parsePrograms(variant.programs, blobs));
+  variant.text = print(compilation.programs, &blobs);
+  AGLOW_TRY(variant.programs, parsePrograms(variant.text, blobs));
   const codegen::CodeOptions options{.name = "model", .threads = true, .observed = true};
   std::vector<codegen::MemoryMap> memory;
   std::vector<std::string> entries;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    copyPlans(programs[i].instrs, compilation.programs[i].instrs);
-    memory.emplace_back(programs[i]);
+  for (size_t i = 0; i < variant.programs.size(); ++i) {
+    copyPlans(variant.programs[i].instrs, compilation.programs[i].instrs);
+    memory.emplace_back(variant.programs[i]);
     entries.push_back(codegen::entryName(options, i));
   }
-  const int threads = machineThreads();
   const std::shared_ptr<ThreadPool> pool = ThreadPool::ofProcess(threads);
   AGLOW_TRY(const std::vector<std::string> objects,
-            codegen::generateObjects(programs, memory, target, options, [&](int64_t count, const auto& each) {
+            codegen::generateObjects(variant.programs, memory, target, options, [&](int64_t count, const auto& each) {
               codegen::eachSideBySide(*pool, threads, count, each);
             }));
   AGLOW_TRY(variant.code, codegen::linkImage(objects, entries));
   return variant;
 }
 
-}  // namespace
+void addParts(std::vector<PackagePart>& parts, const PackageVariant& variant, uint32_t number) {
+  const auto add = [&](PackageSection section, const std::string& bytes) {
+    parts.push_back({section, number, {std::as_bytes(std::span(bytes))}});
+  };
+  add(PackageSection::Description, variant.description);
+  add(PackageSection::Programs, variant.text);
+  add(PackageSection::Code, variant.code);
+}
 
-Status addPackage(FileSet& files, const std::string& path, std::vector<Compilation> variants) {
-  BlobStore blobs;
-  std::vector<Variant> made;
-  for (const Compilation& compilation : variants) {
-    AGLOW_TRY(Variant variant, makeVariant(compilation, blobs));
-    made.push_back(std::move(variant));
-  }
-  std::vector<PackagePart> parts;
-  for (size_t i = 0; i < made.size(); ++i) {
-    const auto add = [&](PackageSection section, const std::string& bytes) {
-      parts.push_back({section, static_cast<uint32_t>(i + 1), {std::as_bytes(std::span(bytes))}});
-    };
-    add(PackageSection::Description, made[i].description);
-    add(PackageSection::Programs, made[i].programs);
-    add(PackageSection::Code, made[i].code);
-  }
-  const BlobPieces weights = piecesOf(blobs);
+void addParts(std::vector<PackagePart>& parts, const BlobPieces& weights) {
   PackagePart& last = parts.emplace_back(PackagePart{PackageSection::Weights, 0, {}});
   last.pieces.push_back(std::as_bytes(std::span(weights.front)));
   last.pieces.insert(last.pieces.end(), weights.payload.begin(), weights.payload.end());
-  return addPackageFile(files, path, parts);
+}
+
+Status addPackage(FileSet& files, const std::string& path, std::vector<Compilation> variants) {
+  BlobStore blobs;
+  std::vector<PackageVariant> made;
+  for (const Compilation& compilation : variants) {
+    AGLOW_TRY(PackageVariant variant, makeVariant(compilation, blobs, machineThreads()));
+    made.push_back(std::move(variant));
+  }
+  std::vector<PackagePart> parts;
+  for (size_t i = 0; i < made.size(); ++i) addParts(parts, made[i], static_cast<uint32_t>(i + 1));
+  const BlobPieces weights = piecesOf(blobs);
+  addParts(parts, weights);
+  return files.add(path, PackageBytes(parts).pieces());
 }
 
 #else

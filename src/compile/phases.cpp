@@ -355,15 +355,21 @@ PhaseList withKnown(const PhaseList& phases) {
   return PhaseList(std::move(all));
 }
 
-Status checkOptions(const CompileOptions& options, const Backend& backend) {
+// Against all phases that there are.
+Status checkNames(const CompileOptions& options, const PhaseList& known) {
   constexpr int64_t kMostLanes = 64;
   if (options.lanes < 0 || options.lanes > kMostLanes)
     return Error{.code = Code::Usage,
                  .message = fmt::format("expected from 0 to {} lanes, got {}", kMostLanes, options.lanes)};
-  const PhaseList phases = phasesFor(backend, options), known = withKnown(phases);
   AGLOW_OK(checkStage(options.stopAfter, known));
   AGLOW_OK(checkName(options.startFrom, phaseNames(known), "phase"));
   for (const std::string& name : options.disabled) AGLOW_OK(checkName(name, switchNames(known), "pass or rule"));
+  return {};
+}
+
+Status checkOptions(const CompileOptions& options, const Backend& backend) {
+  const PhaseList phases = phasesFor(backend, options), known = withKnown(phases);
+  AGLOW_OK(checkNames(options, known));
   for (const std::string& name : {options.startFrom, options.stopAfter})
     if (known.find(name) != nullptr && phases.find(name) == nullptr)
       return Error{.code = Code::Usage,
@@ -383,6 +389,10 @@ Status checkStage(const std::string& name, const PhaseList& phases) {
 }
 
 Status checkOptions(const CompileOptions& options) {
+  // What is kept needs no backend; what is not kept asks again.
+  const bool mayBeKept = !options.cache.empty() && options.startFrom.empty() && options.stopAfter.empty();
+  if (mayBeKept && (options.backend.empty() || options.backend == defaultBackend()))
+    return checkNames(options, knownPhases());
   AGLOW_TRY(const std::shared_ptr<const Backend> backend, makeBackend(options));
   return checkOptions(options, *backend);
 }

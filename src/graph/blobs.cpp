@@ -13,6 +13,10 @@
 namespace aglow {
 
 uint64_t BlobStore::add(const Tensor& tensor) {
+  if (keys_ == Keys::Numbers) {
+    tensors_.emplace(tensors_.size(), tensor);
+    return tensors_.size() - 1;
+  }
   for (uint64_t key = tensor.hash();; ++key) {
     const auto [it, fresh] = tensors_.try_emplace(key, tensor);
     if (fresh || it->second == tensor) return key;

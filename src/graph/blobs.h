@@ -21,7 +21,14 @@ enum class BlobCheck : uint8_t {
 // Tensors by key. The key is the tensor's hash, or the next free number where another tensor has that hash.
 class BlobStore {
 public:
+  // Numbers instead of hashes, for whoever looks at the bytes afterwards: a text with them is no file's.
+  enum class Keys : uint8_t { Hashes, Numbers };
+  BlobStore() = default;
+  explicit BlobStore(Keys keys) : keys_(keys) {}
+
   uint64_t add(const Tensor& tensor);
+  // Under the key that it has elsewhere.
+  void put(uint64_t key, Tensor tensor) { tensors_.insert_or_assign(key, std::move(tensor)); }
   // Null when there is none.
   const Tensor* find(uint64_t key) const;
   const std::map<uint64_t, Tensor>& tensors() const { return tensors_; }
@@ -29,6 +36,7 @@ public:
 private:
   friend Result<BlobStore> parseBlobs(const SharedBytes& file, BlobCheck check);
 
+  Keys keys_ = Keys::Hashes;
   std::map<uint64_t, Tensor> tensors_;
 };
 

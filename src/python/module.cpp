@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/package/package_cache.h"
 #include "compile/phases.h"
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"
@@ -116,7 +116,7 @@ Profiler* profilerOf(const Model& model, const std::string& backend, int threads
   options.import.tolerance.strict = strict;
   options.backend.memoryLimit = machineMemory();
   options.backend.threads = std::max(threads, 0);
-  options.backend.cache = codegen::cacheFolder(cache);
+  options.compile.cache = cacheFolder(cache);
   std::unique_ptr<Profiler> profiler = released([&]() -> Diagnosed<std::unique_ptr<Profiler>> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     startThreads(options.backend);
@@ -161,7 +161,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
   options.backend.threads = std::max(threads, 0);
   options.backend.contexts = contexts;
   options.backend.queue = queue;
-  options.backend.cache = codegen::cacheFolder(cache);
+  options.compile.cache = cacheFolder(cache);
   options.prepared = prepared;
   options.pad = pad;
   std::vector<std::string> notes;
@@ -174,6 +174,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
       if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     if (Status status = checkContexts(contexts, queue); !status.ok()) return status.error();
     notes = startThreads(options.backend);
+    if (auto refused = whyRefused(options.compile.cache)) notes.push_back(*std::move(refused));
     return model.open(options);
   });
   nb::list list;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/cpu/code/code_cache.h"
 #include "support/machine.h"
 
 namespace aglow {
@@ -13,7 +12,6 @@ std::vector<std::string> startThreads(BackendOptions& options) {
   options.pool = ThreadPool::ofProcess(options.threads);
   if (options.pool->threads() < options.threads)
     notes.push_back(fmt::format("the system gives {} of {} threads", options.pool->threads(), options.threads));
-  if (auto refused = codegen::whyRefused(options.cache)) notes.push_back(*std::move(refused));
   return notes;
 }
 

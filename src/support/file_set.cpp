@@ -1,4 +1,4 @@
-// Every file is written whole, and is safe on the disk, before the first one gets its name.
+// Every file is written whole, and, unless told otherwise, is safe on the disk, before the first one gets its name.
 #include "support/file_set.h"
 
 #include <fcntl.h>
@@ -88,10 +88,10 @@ bool writeAll(const FileDescriptor& file, std::span<const std::byte> bytes) {
   return true;
 }
 
-bool fill(const FileDescriptor& file, FileSet::Pieces pieces) {
+bool fill(const FileDescriptor& file, FileSet::Pieces pieces, FileSet::Safe safe) {
   const SizeSignal held;
   return std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return writeAll(file, piece); }) &&
-         ::fsync(file.get()) == 0;
+         (safe == FileSet::Safe::InSystem || ::fsync(file.get()) == 0);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ Status FileSet::write(Pending& file, Pieces pieces, mode_t mode) const {
     opened = FileDescriptor(::open(folderOf(file.path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode));
   // Without /proc it could not get a name.
   if (opened.valid() && ::access(pathOf(opened).c_str(), F_OK) == 0) {
-    if (!fill(opened, pieces)) return fault("cannot write");
+    if (!fill(opened, pieces, safe_)) return fault("cannot write");
     file.nameless = std::move(opened);
     return {};
   }
@@ -116,7 +116,7 @@ Status FileSet::write(Pending& file, Pieces pieces, mode_t mode) const {
     if (!opened.valid()) return fault("cannot create a file in this folder");
     file.named.emplace(std::move(name));
   }
-  if (!fill(opened, pieces) || !opened.close()) return fault("cannot write");
+  if (!fill(opened, pieces, safe_) || !opened.close()) return fault("cannot write");
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,7 +19,9 @@ class FileSet {
 public:
   using Pieces = std::span<const std::span<const std::byte>>;
 
-  FileSet() = default;
+  // How far files have come when they get their names: what only the system has is lost with its power.
+  enum class Safe : uint8_t { OnDisk, InSystem };
+  explicit FileSet(Safe safe = Safe::OnDisk) : safe_(safe) {}
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
   // Without a commit nothing is left: neither files, nor folders that were made for them.
@@ -43,6 +46,7 @@ private:
 
   Status write(Pending& file, Pieces pieces, mode_t mode) const;
 
+  Safe safe_;
   std::vector<Pending> files_;
   std::vector<Temporary> folders_;  // that were made, outermost first
 };

@@ -134,7 +134,7 @@ def test_a_cache_of_others_is_not_used(place):
     cache.mkdir()
     cache.chmod(0o777)
     done = run(place, place / "aglow", "run", "convnet.onnx", "-i", "x=x.npy", "-o", "out", "--cache", cache)
-    assert done.returncode == 0 and f"note: generated code is not kept in {cache}: " in done.stderr
+    assert done.returncode == 0 and f"note: compiled models are not kept in {cache}: " in done.stderr
     assert names(cache) == []
 
 

@@ -229,7 +229,7 @@ TEST_F(PackageTest, RefusesCodeWhoseTablesContradictEachOther) {
                                             {PackageSection::Code, 1, pieces(image)},
                                             {PackageSection::Weights, 0, pieces(weights)}};
     FileSet files;
-    EXPECT_TRUE(addPackageFile(files, path, parts).ok());
+    EXPECT_TRUE(files.add(path, PackageBytes(parts).pieces()).ok());
     EXPECT_TRUE(files.commit().ok());
     return fault();
   };

@@ -60,7 +60,7 @@ def markdown(rows, versions):
         "exporter by tracing (`trace`, `dynamo=False`) and by its newer one (`dynamo`), run with other sizes of batch and",
         "text than they were exported with, and compared with torch. The error is the largest difference of an output as a",
         f"part of its range; below {LIMIT:g} passes, in the group Resampling below {CLOSE_LIMIT:g}. Seconds are processor time",
-        "of the whole `aglow run` on the `cpu` backend: reading, compiling and running, without the cache of code. What the",
+        "of the whole `aglow run` on the `cpu` backend: reading, compiling and running, without the cache. What the",
         "exporter itself refuses has no file to run.", "", f"{versions}: {totals(rows)}.", ""]
     for group in dict.fromkeys(row.group for row in rows):
         notes = []

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "backends/cpu/code/code_cache.h"
 #include "backends/cpu/code/executable.h"
 #include "backends/cpu/code/memory_map.h"
 #include "backends/cpu/code/plans.h"
@@ -57,9 +56,7 @@ void CpuBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("plan", fusePhase(fusing_));
 }
 
-Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> programs,
-                                                        const BackendOptions& options) const {
-  AGLOW_OK(checkMemory(programs, options));
+Status CpuBackend::checkHost() const {
   if (!target_.isHost())
     return Error{.code = Code::Usage,
                  .message = fmt::format("code for {} cannot run on this machine", target_.triple()),
@@ -71,34 +68,38 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
                                         target_.cpu(), fmt::join(missing, " ")),
                  .where = {},
                  .hint = kWriteFiles};
+  return {};
+}
+
+Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> programs,
+                                                        const BackendOptions& options) const {
+  AGLOW_OK(checkMemory(programs, options));
+  AGLOW_OK(checkHost());
   std::vector<codegen::MemoryMap> memory;
   for (const Program& program : programs) memory.emplace_back(program);
-  const char* perf = std::getenv("AGLOW_PERF");
-  const bool named = perf != nullptr && std::string_view(perf) == "1";
+  const bool named = isNamed();
   const codegen::CodeOptions codeOptions{
       .name = kEntry, .threads = options.threads > 1, .observed = true, .apart = named};
-  const codegen::CodeCache cache(options.cache);
-  const std::string source = options.cache.empty() ? "" : codegen::codeSource(programs, target_, codeOptions);
   std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads);
-  std::optional<std::vector<std::string>> objects = cache.findObjects(source);
-  const bool cached = objects.has_value();
-  if (!cached) {
-    AGLOW_TRY(objects,
-              codegen::generateObjects(programs, memory, target_, codeOptions, [&](int64_t count, const auto& each) {
-                codegen::eachSideBySide(*pool, options.threads, count, each);
-              }));
-    cache.keepObjects(source, *objects);
-  }
+  AGLOW_TRY(const std::vector<std::string> objects,
+            codegen::generateObjects(programs, memory, target_, codeOptions, [&](int64_t count, const auto& each) {
+              codegen::eachSideBySide(*pool, options.threads, count, each);
+            }));
   std::vector<std::string> entries;
   for (size_t i = 0; i < programs.size(); ++i) entries.push_back(codegen::entryName(codeOptions, i));
-  AGLOW_TRY(codegen::LoadedCode code, codegen::loadObjects(*objects, entries, named));
+  AGLOW_TRY(codegen::LoadedCode code, codegen::loadObjects(objects, entries, named));
   return codegen::makeExecutable({.programs = std::move(programs),
                                   .memory = std::move(memory),
                                   .code = std::move(code),
                                   .target = fmt::format("{} {}", target_.triple(), target_.cpu()),
                                   .pool = std::move(pool),
-                                  .cached = cached},
+                                  .cached = false},
                                  options);
+}
+
+bool CpuBackend::isNamed() {
+  const char* perf = std::getenv("AGLOW_PERF");
+  return perf != nullptr && std::string_view(perf) == "1";
 }
 
 }  // namespace aglow

@@ -13,6 +13,10 @@ public:
   static Result<std::shared_ptr<const CpuBackend>> create(const codegen::TargetOptions& options);
 
   const codegen::Target& target() const { return target_; }
+  // Usage where this machine cannot run its code.
+  Status checkHost() const;
+  // Whether AGLOW_PERF asks for functions that profilers can name.
+  static bool isNamed();
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
   Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;

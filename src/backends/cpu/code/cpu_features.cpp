@@ -1,6 +1,8 @@
 #include "backends/cpu/code/cpu_features.h"
 
+#include <fmt/format.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -102,7 +104,44 @@ bool isHere(const std::string& feature) {
 
 #endif
 
+// What the processor says of itself, but for what depends on the core that is asked.
+std::string identityText() {
+#if defined(__x86_64__)
+  struct Leaf {
+    uint32_t number, part;
+    uint32_t masks[4];
+  };
+  constexpr uint32_t kAll = ~0u;
+  constexpr Leaf kLeaves[] = {
+      {0, 0, {kAll, kAll, kAll, kAll}}, {1, 0, {kAll, 0, kAll, kAll}}, {7, 0, {kAll, kAll, kAll, kAll}},
+      {7, 1, {kAll, kAll, kAll, kAll}}, {0xd, 1, {kAll, 0, 0, 0}},     {0x14, 0, {kAll, kAll, 0, 0}},
+      {0x19, 0, {0, kAll, 0, 0}},       {0x24, 0, {0, kAll, 0, 0}},    {0x80000001, 0, {0, 0, kAll, kAll}},
+      {0x80000008, 0, {0, kAll, 0, 0}},
+  };
+  std::string text;
+  bool saves = false;
+  for (const Leaf& leaf : kLeaves) {
+    uint32_t words[4] = {};
+    __get_cpuid_count(leaf.number, leaf.part, &words[0], &words[1], &words[2], &words[3]);
+    if (leaf.number == 1) saves = (words[2] & kSystemSavesState) != 0;
+    for (int i = 0; i < 4; ++i) text += fmt::format("{:08x} ", words[i] & leaf.masks[i]);
+  }
+  return text + fmt::format("{:x}", saves ? savedStates() : 0);
+#else
+  std::string text;
+  for (const HwcapBit& bit : ownBits()) text += isHere(bit.feature) ? fmt::format("{} ", bit.feature) : "";
+  return text;
+#endif
+}
+
 }  // namespace
+
+std::string processorText() {
+  std::string text = identityText();
+  for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
+    text += fmt::format(" {}", sysconf(name));
+  return text;
+}
 
 std::span<const CpuidBit> cpuidBits() { return kCpuidBits; }
 std::span<const HwcapBit> armBits() { return kArmBits; }

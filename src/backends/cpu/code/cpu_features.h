@@ -34,4 +34,7 @@ std::span<const HwcapBit> riscvBits();
 // Those of the features that the processor at hand does not have, or that nothing tells of.
 std::vector<std::string> missingHere(std::span<const std::string> features);
 
+// All that code for this very processor depends on, as text: what it says of itself, and its caches.
+std::string processorText();
+
 }  // namespace aglow::codegen

@@ -33,9 +33,6 @@ Result<std::vector<std::string>> generateObjects(std::span<const Program> progra
 // The name of a program's function in them.
 std::string entryName(const CodeOptions& options, size_t program);
 
-// Everything that an object file depends on, as text: programs with equal texts get equal code.
-std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options);
-
 // The code of a bundle, once for each kind of file.
 enum class CodeFile { Object, Assembly, Llvm };
 Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,

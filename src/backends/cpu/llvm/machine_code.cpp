@@ -1,5 +1,4 @@
 // LLVM's optimizer and its code generator.
-#include <fmt/format.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
@@ -13,12 +12,8 @@
 #include "backends/cpu/llvm/guard.h"
 #include "backends/cpu/llvm/library.h"
 #include "backends/cpu/llvm/module.h"
-#include "inst/text.h"
 
 namespace aglow::codegen {
-
-// From cmake/code_hash.cmake.
-extern const char* const kCodeHash;
 
 namespace {
 
@@ -90,15 +85,6 @@ std::string writeModule(const llvm::Module& module, const Target& target, CodeFi
   llvm::raw_string_ostream stream(text);
   module.print(stream, nullptr);
   return text;
-}
-
-std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options) {
-  const cpu::Machine& shape = target.shape();
-  const TargetOptions& chosen = target.options();
-  return fmt::format("{} {} {}\n{} {} {} {} {} {}\n{} {} {} {} {} {}\n{} {} {} {}\n{}", AGLOW_VERSION,
-                     LLVM_VERSION_STRING, kCodeHash, target.triple(), target.cpu(), target.features(), chosen.codeModel,
-                     chosen.optLevel, chosen.optSize, shape.lanes, shape.registers, shape.fma, shape.l1, shape.l2,
-                     shape.l3, options.name, options.threads, options.observed, options.apart, print(programs));
 }
 
 }  // namespace aglow::codegen

@@ -95,10 +95,6 @@ Result<std::vector<std::string>> generateObjects(std::span<const Program> progra
 
 std::string entryName(const CodeOptions& options, size_t program) { return table().entryName(options, program); }
 
-std::string codeSource(std::span<const Program> programs, const Target& target, const CodeOptions& options) {
-  return table().codeSource(programs, target, options);
-}
-
 Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Target& target,
                                                 std::span<const CodeFile> files) {
   return table().generateBundle(bundle, target, files);

@@ -11,7 +11,6 @@ __attribute__((visibility("default"))) const codegen::ModuleTable aglow_module_t
     .createTarget = &codegen::Target::create,
     .generateObjects = &codegen::generateObjects,
     .entryName = &codegen::entryName,
-    .codeSource = &codegen::codeSource,
     .generateBundle = &codegen::generateBundle,
     .checkedFeatures = &codegen::checkedFeatures,
     .missingFeatures = &codegen::missingFeatures,

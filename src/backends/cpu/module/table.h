@@ -14,7 +14,6 @@ struct ModuleTable {
   decltype(&Target::create) createTarget;
   decltype(&generateObjects) generateObjects;
   decltype(&entryName) entryName;
-  decltype(&codeSource) codeSource;
   decltype(&generateBundle) generateBundle;
   decltype(&checkedFeatures) checkedFeatures;
   decltype(&missingFeatures) missingFeatures;

@@ -28,7 +28,10 @@ namespace {
 // What code and the program around it agree on may change with every build, so a package names its build. A build that
 // generates no code runs what its version wrote.
 constexpr size_t kHashDigits = 16;
-std::string ownVersion() {
+
+}  // namespace
+
+std::string packageVersion() {
 #ifdef AGLOW_LLVM
   return fmt::format("{} {}", AGLOW_VERSION, std::string_view(codegen::kCodeHash).substr(0, kHashDigits));
 #else
@@ -36,8 +39,10 @@ std::string ownVersion() {
 #endif
 }
 
+namespace {
+
 bool isOwn(std::string_view version) {
-  const std::string own = ownVersion();
+  const std::string own = packageVersion();
   return version == own || (own == AGLOW_VERSION && version.starts_with(own + " "));
 }
 
@@ -113,49 +118,55 @@ struct PackageFile::Header {
   }
 };
 
-Status addPackageFile(FileSet& files, const std::string& path, std::span<const PackagePart> parts) {
+PackageBytes::PackageBytes(std::span<const PackagePart> parts) {
   using Row = PackageFile::Row;
   static constexpr std::byte kZeros[kPage] = {};
   PackageFile::Header header{.sections = static_cast<uint32_t>(parts.size())};
   AGLOW_CHECK(parts.size() <= kMostSections, "a package has too many sections");
   std::vector<Row> rows;
-  std::vector<std::span<const std::byte>> pieces = {{}, {}};
+  pieces_.emplace_back();
   uint64_t end = sizeof header + parts.size() * sizeof(Row);
   for (const PackagePart& part : parts) {
     const uint64_t offset = pageAfter(end);
-    pieces.emplace_back(kZeros, offset - end);
+    pieces_.emplace_back(kZeros, offset - end);
     Row& row = rows.emplace_back(
         Row{.section = static_cast<uint32_t>(part.section), .variant = part.variant, .offset = offset});
     SectionHash hash;
     for (const std::span<const std::byte> piece : part.pieces) {
-      pieces.push_back(piece);
+      pieces_.push_back(piece);
       hash.add(piece);
       row.bytes += piece.size();
     }
     row.hash = hash.value();
     end = offset + row.bytes;
   }
-  header.setVersion(ownVersion());
+  header.setVersion(packageVersion());
   header.bytes = pageAfter(end);
-  pieces.emplace_back(kZeros, header.bytes - end);
+  pieces_.emplace_back(kZeros, header.bytes - end);
   header.hash = header.hashWith(rows);
-  pieces[0] = std::as_bytes(std::span(&header, 1));
-  pieces[1] = std::as_bytes(std::span(rows));
-  return files.add(path, pieces);
+  front_.assign(reinterpret_cast<const char*>(&header), sizeof header);
+  front_.append(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(Row));
+  pieces_.front() = std::as_bytes(std::span(front_));
 }
 
 Result<std::shared_ptr<const PackageFile>> PackageFile::open(const std::string& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return unreadable("cannot open").at(path);
+  auto package = of(file);
+  if (!package.ok()) return std::move(package).error().at(path);
+  return package;
+}
+
+Result<std::shared_ptr<const PackageFile>> PackageFile::of(const FileDescriptor& file) {
   struct stat info{};
-  if (::fstat(file.get(), &info) != 0) return unreadable("cannot examine").at(path);
-  if (!S_ISREG(info.st_mode)) return Error{.code = Code::FileRead, .message = "expected a regular file", .where = path};
+  if (::fstat(file.get(), &info) != 0) return unreadable("cannot examine");
+  if (!S_ISREG(info.st_mode)) return Error{.code = Code::FileRead, .message = "expected a regular file"};
   const auto bytes = static_cast<uint64_t>(info.st_size);
-  if (bytes < sizeof(Header)) return damaged("the file ends before its header does").at(path);
+  if (bytes < sizeof(Header)) return damaged("the file ends before its header does");
   void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (base == MAP_FAILED) return unreadable("cannot map").at(path);
+  if (base == MAP_FAILED) return unreadable("cannot map");
   std::shared_ptr<PackageFile> package(new PackageFile(static_cast<std::byte*>(base), bytes));
-  if (const Status read = package->readTable(); !read.ok()) return Error(read.error()).at(path);
+  AGLOW_OK(package->readTable());
   return std::shared_ptr<const PackageFile>(std::move(package));
 }
 
@@ -169,7 +180,7 @@ Status PackageFile::readTable() {
   const auto otherVersion = [&](const std::string& got) {
     return Error{.code = Code::OtherPackage,
                  .message = fmt::format("the package was written by another version: {}; this is {}, format {}", got,
-                                        ownVersion(), kFormat),
+                                        packageVersion(), kFormat),
                  .where = {},
                  .hint = "write it again with `aglow compile --emit package`"};
   };

@@ -16,6 +16,7 @@ enum class PackageSection : uint32_t {
   Programs = 2,     // text: their placed programs
   Code = 3,         // linked code of the programs
   Weights = 4,      // blobs of all programs
+  Elsewhere = 5,    // text: blobs that a cache has in files of their own
 };
 
 // What is written: the pieces live as long as the call.
@@ -24,7 +25,19 @@ struct PackagePart {
   uint32_t variant = 0;  // code for one processor and what belongs to it; 0 for what belongs to all
   std::vector<std::span<const std::byte>> pieces;
 };
-Status addPackageFile(FileSet& files, const std::string& path, std::span<const PackagePart> parts);
+// All bytes of the file, in order.
+class PackageBytes {
+public:
+  explicit PackageBytes(std::span<const PackagePart> parts);
+  FileSet::Pieces pieces() const { return pieces_; }
+
+private:
+  std::string front_;  // header and table
+  std::vector<std::span<const std::byte>> pieces_;
+};
+
+// Which version and build packages are of; others are refused.
+std::string packageVersion();
 
 // A package that is mapped: bytes are read when they are looked at, and shared with all other processes that map it.
 // Whoever changes the file in place changes these bytes; to write a new one and rename it is safe.
@@ -32,6 +45,7 @@ class PackageFile : public std::enable_shared_from_this<PackageFile> {
 public:
   // BadPackage where the table, or a place or size in it, is wrong; OtherPackage for another version's.
   static Result<std::shared_ptr<const PackageFile>> open(const std::string& path);
+  static Result<std::shared_ptr<const PackageFile>> of(const FileDescriptor& file);
   ~PackageFile();
   PackageFile(const PackageFile&) = delete;
   PackageFile& operator=(const PackageFile&) = delete;
@@ -57,7 +71,7 @@ private:
   std::vector<Row> rows_;
   uint32_t variants_ = 0;
 
-  friend Status addPackageFile(FileSet& files, const std::string& path, std::span<const PackagePart> parts);
+  friend class PackageBytes;
 };
 
 }  // namespace aglow

@@ -1,4 +1,4 @@
-#include "backends/cpu/code/code_cache.h"
+#include "backends/cpu/package/package_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,30 +11,14 @@
 #include <filesystem>
 #include <vector>
 
-#include "support/file_set.h"
-#include "support/sha256.h"
-
-namespace aglow::codegen {
+namespace aglow {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEnding = ".code";
-constexpr uint64_t kMagic = 0x32656863'61636c67u;  // "glcache2"
-
-struct Header {
-  uint64_t magic, size;
-  Digest source, code;
-
-  bool operator==(const Header&) const = default;
-};
-
-Header headerOf(const Digest& source, std::string_view code) {
-  return {.magic = kMagic, .size = code.size(), .source = source, .code = sha256(code)};
-}
-
-std::string nameOf(const Digest& source) { return hexadecimal(source) + std::string(kEnding); }
+// Those of earlier versions go like others.
+constexpr std::string_view kEndings[] = {PackageCache::kPackage, PackageCache::kWeights, ".code"};
 
 // Whether it belongs to this user, and no other user can write to it; else why not.
 const char* objection(const struct stat& info) {
@@ -49,22 +33,6 @@ FileDescriptor openFolder(const std::string& folder) {
   struct stat info{};
   if (!opened.valid() || ::fstat(opened.get(), &info) != 0 || objection(info) != nullptr) return FileDescriptor();
   return opened;
-}
-
-// All bytes of a file, if it is to be trusted.
-std::optional<std::string> readOwn(const std::string& folder, const std::string& name, int64_t most) {
-  const FileDescriptor parent = openFolder(folder);
-  if (!parent.valid()) return std::nullopt;
-  const FileDescriptor file(::openat(parent.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info{};
-  if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || objection(info) != nullptr)
-    return std::nullopt;
-  // For eviction.
-  ::futimens(file.get(), nullptr);
-  if (info.st_size > most) return std::nullopt;
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  if (!readAt(file, 0, std::as_writable_bytes(std::span(bytes))).ok()) return std::nullopt;
-  return bytes;
 }
 
 // Left by a process that was killed; those of running processes are younger.
@@ -87,7 +55,9 @@ std::vector<Item> itemsIn(const std::string& folder) {
   std::error_code fault;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, fault)) {
     std::error_code gone;
-    if (entry.path().extension() != kEnding || !entry.is_regular_file(gone)) continue;
+    const bool own =
+        std::find(std::begin(kEndings), std::end(kEndings), entry.path().extension()) != std::end(kEndings);
+    if (!own || !entry.is_regular_file(gone)) continue;
     const auto bytes = static_cast<int64_t>(entry.file_size(gone));
     const fs::file_time_type used = entry.last_write_time(gone);
     if (!gone) items.push_back({used, entry.path(), bytes});  // or it went with another process
@@ -98,58 +68,40 @@ std::vector<Item> itemsIn(const std::string& folder) {
 
 }  // namespace
 
-std::optional<std::string> CodeCache::find(std::string_view source) const {
-  if (folder_.empty()) return std::nullopt;
-  const Digest digest = sha256(source);
-  std::optional<std::string> file = readOwn(folder_, nameOf(digest), limit_ + int64_t{sizeof(Header)});
-  if (!file || file->size() < sizeof(Header)) return std::nullopt;
-  Header header{};
-  std::memcpy(&header, file->data(), sizeof header);
-  file->erase(0, sizeof header);
-  if (header != headerOf(digest, *file)) return std::nullopt;
+FileDescriptor PackageCache::open(const std::string& name) const {
+  if (folder_.empty()) return FileDescriptor();
+  const FileDescriptor parent = openFolder(folder_);
+  if (!parent.valid()) return FileDescriptor();
+  FileDescriptor file(::openat(parent.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info{};
+  if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || objection(info) != nullptr)
+    return FileDescriptor();
+  // For eviction.
+  ::futimens(file.get(), nullptr);
   return file;
 }
 
-void CodeCache::keep(std::string_view source, const std::string& code) const {
-  if (folder_.empty() || static_cast<int64_t>(code.size()) > limit_) return;
+bool PackageCache::prepare() const {
+  if (folder_.empty()) return false;
   std::error_code fault;
   fs::create_directories(fs::path(folder_ + "/").parent_path().parent_path(), fault);
   ::mkdir(folder_.c_str(), 0700);
-  if (!openFolder(folder_).valid()) return;
-  const Digest digest = sha256(source);
-  const Header header = headerOf(digest, code);
-  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(code))};
-  if (writeFileAtomically(folder_ + "/" + nameOf(digest), pieces, 0600).ok()) evict();
+  return openFolder(folder_).valid() && ::access(folder_.c_str(), W_OK) == 0;
 }
 
-// Each object follows its size.
-std::optional<std::vector<std::string>> CodeCache::findObjects(std::string_view source) const {
-  const std::optional<std::string> joined = find(source);
-  if (!joined) return std::nullopt;
-  std::vector<std::string> objects;
-  for (std::string_view rest = *joined; !rest.empty();) {
-    uint64_t size = 0;
-    if (rest.size() < sizeof size) return std::nullopt;
-    std::memcpy(&size, rest.data(), sizeof size);
-    rest.remove_prefix(sizeof size);
-    if (rest.size() < size) return std::nullopt;
-    objects.emplace_back(rest.substr(0, size));
-    rest.remove_prefix(size);
-  }
-  return objects;
+bool PackageCache::keep(const std::string& name, FileSet::Pieces pieces) const {
+  int64_t bytes = 0;
+  for (const std::span<const std::byte> piece : pieces) bytes += static_cast<int64_t>(piece.size());
+  if (bytes > limit_ || !prepare()) return false;
+  FileSet files(FileSet::Safe::InSystem);
+  return files.add(folder_ + "/" + name, pieces, 0600).ok() && files.commit().ok();
 }
 
-void CodeCache::keepObjects(std::string_view source, std::span<const std::string> objects) const {
-  std::string joined;
-  for (const std::string& object : objects) {
-    const uint64_t size = object.size();
-    joined.append(reinterpret_cast<const char*>(&size), sizeof size);
-    joined += object;
-  }
-  keep(source, joined);
+void PackageCache::remove(const std::string& name) const {
+  if (openFolder(folder_).valid()) ::unlink((folder_ + "/" + name).c_str());
 }
 
-Result<std::vector<CodeCache::Entry>> CodeCache::entries() const {
+Result<std::vector<PackageCache::Entry>> PackageCache::entries() const {
   std::vector<Item> items = itemsIn(folder_);
   if (const std::optional<std::string> why = whyRefused(folder_)) return Error{.code = Code::FileRead, .message = *why};
   std::reverse(items.begin(), items.end());
@@ -162,7 +114,7 @@ Result<std::vector<CodeCache::Entry>> CodeCache::entries() const {
   return entries;
 }
 
-Result<std::vector<CodeCache::Entry>> CodeCache::clear() const {
+Result<std::vector<PackageCache::Entry>> PackageCache::clear() const {
   AGLOW_TRY(std::vector<Entry> found, entries());
   for (const Entry& entry : found) {
     std::error_code fault;
@@ -175,7 +127,7 @@ Result<std::vector<CodeCache::Entry>> CodeCache::clear() const {
   return found;
 }
 
-void CodeCache::evict() const {
+void PackageCache::evict() const {
   std::error_code fault;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, fault))
     if (isAbandoned(entry)) fs::remove(entry.path(), fault);
@@ -194,7 +146,7 @@ std::optional<std::string> whyRefused(const std::string& folder) {
   if (folder.empty() || ::stat(folder.c_str(), &info) != 0) return std::nullopt;
   const char* why = S_ISDIR(info.st_mode) ? objection(info) : "it is not a folder";
   if (why == nullptr) return std::nullopt;
-  return fmt::format("generated code is not kept in {}: {}", folder, why);
+  return fmt::format("compiled models are not kept in {}: {}", folder, why);
 }
 
 std::string cacheFolder(const std::string& word) {
@@ -211,4 +163,4 @@ std::string cacheFolder(const std::string& word) {
   return {};
 }
 
-}  // namespace aglow::codegen
+}  // namespace aglow
