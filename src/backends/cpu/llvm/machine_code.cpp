@@ -6,6 +6,7 @@
 #include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
@@ -67,8 +68,14 @@ void optimizeModule(llvm::Module& module, const Target& target) {
                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
   const int level = target.options().optLevel;
   const llvm::OptimizationLevel chosen = target.options().optSize ? llvm::OptimizationLevel::Os : levels[level];
-  optimizer->passes = chosen == llvm::OptimizationLevel::O0 ? optimizer->builder.buildO0DefaultPipeline(chosen)
-                                                            : optimizer->builder.buildPerModuleDefaultPipeline(chosen);
+  if (chosen == llvm::OptimizationLevel::O0) {
+    optimizer->passes = optimizer->builder.buildO0DefaultPipeline(chosen);
+  } else {
+    // The library's functions are optimized already: they go where they are called before any pass looks at them.
+    optimizer->passes.addPass(llvm::AlwaysInlinerPass());
+    optimizer->passes.addPass(llvm::GlobalDCEPass());
+    optimizer->passes.addPass(optimizer->builder.buildPerModuleDefaultPipeline(chosen));
+  }
   optimizer->passes.run(module, optimizer->modules);
 }
 
