@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backends/cpu/kernels/gemm/pack.h"
 #include "ops/winograd.h"
 #include "support/sizes.h"
 
@@ -25,8 +26,8 @@ Tensor transformed(const Tensor& filter, int64_t panel) {
   Tensor result(Type(ElemKind::Float32, Shape({kPoints, panels, channels, panel})));
   const float* from = filter.ref().as<const float>();
   auto* to = reinterpret_cast<float*>(result.mutableData());
-  std::vector<double> points(static_cast<size_t>(kPoints * panel));
-  for (int64_t p = 0; p < panels; ++p) {
+  eachPanel(panels, [&](int64_t p) {
+    std::vector<double> points(static_cast<size_t>(kPoints * panel));
     const int64_t count = std::min(panel, outputs - p * panel);
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t o = 0; o < count; ++o) {
@@ -39,7 +40,7 @@ Tensor transformed(const Tensor& filter, int64_t panel) {
           to[((point * panels + p) * channels + c) * panel + o] =
               static_cast<float>(points[static_cast<size_t>(o * kPoints + point)]);
     }
-  }
+  });
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "support/sizes.h"
+#include "support/thread_pool.h"
 
 namespace aglow::cpu {
 
@@ -18,14 +19,22 @@ Tensor zeros(std::vector<int64_t> dims) { return Tensor(Type(ElemKind::Float32, 
 
 }  // namespace
 
+void eachPanel(int64_t panels, const std::function<void(int64_t panel)>& pack) {
+  ThreadPool::ofProcess(1)->run({.units = panels}, [&](int, int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) pack(panel);
+    return 0;
+  });
+}
+
 Tensor packMatrix(const Tensor& b, int64_t panel) {
   const float* from = floats(b, 2);
   const int64_t k = b.type().dim(0), n = b.type().dim(1);
   Tensor packed = zeros({ceilDiv(n, panel), k, panel});
   auto* to = reinterpret_cast<float*>(packed.mutableData());
-  for (int64_t row = 0; row < k; ++row)
-    for (int64_t column = 0; column < n; ++column)
-      to[(column / panel * k + row) * panel + column % panel] = from[row * n + column];
+  eachPanel(ceilDiv(n, panel), [&](int64_t p) {
+    const int64_t first = p * panel, count = std::min(panel, n - first);
+    for (int64_t row = 0; row < k; ++row) std::copy_n(from + row * n + first, count, to + (p * k + row) * panel);
+  });
   return packed;
 }
 
@@ -34,14 +43,15 @@ Tensor packFilter(const Tensor& filter, int64_t panel) {
   const Shape& shape = filter.type().shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape[2] * shape[3];
   Tensor packed = zeros({ceilDiv(outputs, panel), shape[2], shape[3], channels, panel});
-  auto* to = reinterpret_cast<float*>(packed.mutableData());
-  for (int64_t first = 0; first < outputs; first += panel, to += taps * channels * panel) {
-    const int64_t count = std::min(panel, outputs - first);
+  auto* all = reinterpret_cast<float*>(packed.mutableData());
+  eachPanel(ceilDiv(outputs, panel), [&](int64_t p) {
+    const int64_t first = p * panel, count = std::min(panel, outputs - first);
+    float* to = all + p * taps * channels * panel;
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t tap = 0; tap < taps; ++tap)
         for (int64_t o = 0; o < count; ++o)
           to[(tap * channels + c) * panel + o] = from[((first + o) * channels + c) * taps + tap];
-  }
+  });
   return packed;
 }
 

@@ -2,9 +2,14 @@
 // channels), filled with zeros after the last one.
 #pragma once
 
+#include <functional>
+
 #include "tensor/tensor.h"
 
 namespace aglow::cpu {
+
+// Calls a function for each panel, on the threads that the process has.
+void eachPanel(int64_t panels, const std::function<void(int64_t panel)>& pack);
 
 // [k, n] to [P, k, panel], P = ceil(n / panel).
 Tensor packMatrix(const Tensor& b, int64_t panel);
