@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "support/block_hash.h"
+#include "support/hash.h"
+#include "support/thread_pool.h"
 
 namespace aglow {
 
@@ -90,19 +92,32 @@ Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path
 }
 
 Status InputFile::read(uint64_t offset, std::span<std::byte> to) const {
-  // Pieces are hashed while the processor still has them.
+  // Pieces are hashed while the processor still has them. Those of large tensors are read side by side: most of the
+  // time the system makes memory for them.
   constexpr size_t kPiece = size_t{256} << 10;
-  LineHash hash;
-  for (size_t at = 0; at < to.size(); at += kPiece) {
-    const std::span<std::byte> piece = to.subspan(at, std::min(kPiece, to.size() - at));
-    AGLOW_OK(readAt(file_, offset + at, piece));
-    add(hash, piece);
-  }
+  std::vector<uint64_t> hashes((to.size() + kPiece - 1) / kPiece);
+  std::vector<Status> statuses(hashes.size());
+  const auto readPieces = [&](int, int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const std::span<std::byte> piece = to.subspan(i * kPiece, std::min(kPiece, to.size() - i * kPiece));
+      statuses[i] = readAt(file_, offset + i * kPiece, piece);
+      LineHash hash;
+      if (statuses[i].ok()) add(hash, piece);
+      hashes[i] = hash.value();
+    }
+    return 0;
+  };
+  if (hashes.size() > 1)
+    ThreadPool::ofProcess(1)->run({.units = static_cast<int64_t>(hashes.size())}, readPieces);
+  else
+    readPieces(0, 0, static_cast<int64_t>(hashes.size()));
+  for (Status& status : statuses) AGLOW_OK(std::move(status));
+  const uint64_t hash = hashBytes(hashes.data(), hashes.size() * sizeof(uint64_t));
   AGLOW_TRY(const Stamp now, stampOf(file_));
   if (now != stamp_) return changed();
   // A writer may set the time back.
   const std::lock_guard lock(mutex_);
-  if (hashes_.try_emplace({offset, to.size()}, hash.value()).first->second != hash.value()) return changed();
+  if (hashes_.try_emplace({offset, to.size()}, hash).first->second != hash) return changed();
   return {};
 }
 
