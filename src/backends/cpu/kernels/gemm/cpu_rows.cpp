@@ -50,12 +50,17 @@ Decision fewRows(const Problem& problem, const Machine& machine) {
 KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
   const Sizes s = packedSizes(problem);
   const int64_t lanes = machine.lanes;
+  // Floats: far enough for memory, near enough to stay in the first-level cache. A small matrix stays in a cache from
+  // run to run, from which the processor itself fetches faster than it can be asked to.
+  constexpr int64_t kAhead = 1024, kSmall = 4;
+  const bool small = s.k * s.n * static_cast<int64_t>(sizeof(float)) <= kSmall * machine.l2;
   const MatVecDesc desc{.depth = s.k,
                         .columns = s.n,
                         .vectors = ceilDiv(s.n, lanes),
                         .panels = ceilDiv(s.n, 2 * lanes),
                         .rows = s.m,
-                        .span = spanDepth(s.k)};
+                        .span = spanDepth(s.k),
+                        .ahead = small ? 0 : kAhead};
   KernelPlan plan;
   plan.steps = {{.kernel = fmt::format("matvec_m{}_w{}", s.m, lanes),
                  .descriptor = descriptorBytes(desc),

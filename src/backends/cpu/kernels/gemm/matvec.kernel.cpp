@@ -10,7 +10,6 @@ AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, 
   using V = Lanes<float, W>;
   using Wide = Lanes<double, W>;
   constexpr int S = matVecPanels(M), C = 2;
-  constexpr int64_t kAhead = 1024;  // floats: far enough for memory, near enough to stay in the first-level cache
   const float* a = static_cast<const float*>(p[1]);
   const float* b = static_cast<const float*>(p[2]);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -29,7 +28,7 @@ AGLOW_INLINE int32_t matVec(const MatVecDesc& d, void* const* p, int64_t begin, 
         AGLOW_UNROLL for (int m = 0; m < M; ++m) values[m] = splat<float, W>(a[m * d.depth + k]);
         AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
           const float* w = panel[s] + (k * C + c) * W;
-          if (c * W % kLine == 0) __builtin_prefetch(w + kAhead);
+          if (d.ahead != 0 && c * W % kLine == 0) __builtin_prefetch(w + d.ahead);
           const V weights = loadLanes<V>(w);
           AGLOW_UNROLL for (int m = 0; m < M; ++m) sums[m][s][c] = values[m] * weights + sums[m][s][c];
         }

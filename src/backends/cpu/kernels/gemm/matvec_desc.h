@@ -9,7 +9,8 @@ namespace aglow::cpu {
 struct MatVecDesc {
   int64_t depth, columns, vectors, panels;
   int64_t rows;
-  int64_t span;  // so much of the depth is summed up in f32
+  int64_t span;   // so much of the depth is summed up in f32
+  int64_t ahead;  // how many floats before their use weights are asked for; 0: left to the processor
 };
 
 // Panels that are read side by side, so that several streams come from memory at once.
