@@ -76,21 +76,22 @@ class Function:
         self._plain = plain if len(plain) == len(self._free) else None
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return self._called(args, out, kwargs)
+
+    def _called(self, args: tuple[Any, ...], out: Any, kwargs: dict[str, Any]) -> Any:
         # Small models take no longer than a few lines of Python: what most calls are is asked first.
         given = self._as_they_are(args) if out is None and not kwargs else None
         if given is not None:
             results = self._results(given, stacklevel=4)
-            return results[0] if len(results) == 1 else tuple(results)
-        if len(args) == 1 and isinstance(args[0], Mapping) and not self._is_map(args[0]):
-            named = {**args[0], **kwargs}
+        elif len(args) == 1 and isinstance(args[0], Mapping) and not self._is_map(args[0]):
+            results = self._run({**args[0], **kwargs}, out, stacklevel=5)
         else:
-            named = {**self._by_position(args), **kwargs}
-        results = self._run(named, out)
+            results = self._run({**self._by_position(args), **kwargs}, out, stacklevel=5)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, inputs: Mapping[str, Any], out: Any = None) -> dict[str, Value]:
         """The outputs by name, for inputs by name."""
-        return dict(zip((spec.name for spec in self.outputs), self._run(inputs, out)))
+        return dict(zip((spec.name for spec in self.outputs), self._run(inputs, out, stacklevel=4)))
 
     def __repr__(self) -> str:
         return f"<aglow.Function {self.name}{self._signature()}>"
@@ -145,19 +146,22 @@ class Function:
         except (TypeError, ValueError) as fault:
             raise _usage("E102", f"{fault}; the model takes {spec.type}", where=f"input '{name}'") from None
 
-    def _run(self, named: Mapping[str, Any], out: Any) -> list[Value]:
+    def _run(self, named: Mapping[str, Any], out: Any, stacklevel: int) -> list[Value]:
         given = {name: self._bits(name, value) for name, value in named.items()}
         for spec in self._free:
             if spec.name not in given:
                 if not spec.is_optional:
                     raise _usage("E103", f"input '{spec.name}' ({spec.type}) was not given", self._takes())
                 given[spec.name] = None
-        results = self._results(given, stacklevel=5)
+        results = self._results(given, stacklevel)
         return results if out is None else self._written(results, out)
 
     def _results(self, given: Mapping[str, Any], stacklevel: int) -> list[Value]:
-        results = [_value(result) for result in self._core.run(self.name, given)]
-        _warn(self._core, stacklevel)
+        core = self._core
+        results = [result[1] if type(result) is tuple and result[0] in _arrays.NATIVE else _value(result)
+                   for result in core.run(self.name, given)]
+        for text in core.take_warnings():
+            warnings.warn(text, ModelWarning, stacklevel)
         return results
 
     def _written(self, results: list[Value], out: Any) -> list[Value]:
@@ -280,7 +284,7 @@ class Model:
         return next(iter(self._functions.values()))._preset
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        return (self._only or self._function())(*args, out=out, **kwargs)
+        return (self._only or self._function())._called(args, out, kwargs)
 
     def run(self, inputs: Mapping[str, Any], out: Any = None, function: Optional[str] = None) -> dict[str, Value]:
         """The outputs by name, for inputs by name."""

@@ -263,8 +263,9 @@ def test_module_warns_when_arrays_come(recwarn):
     aglow, compile_ = compiled(scalar_input)
     made = compile_()
     assert not recwarn.list
-    with pytest.warns(aglow.ModelWarning, match="a scalar"):
+    with pytest.warns(aglow.ModelWarning, match="a scalar") as warned:
         np.testing.assert_array_equal(made(X), RELU)
+    assert warned[0].filename == __file__
     recwarn.clear()
     made(X)
     assert not recwarn.list
