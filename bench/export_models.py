@@ -4,8 +4,8 @@
     build/bench-venv/bin/python bench/export_models.py [--models NAME,…] [--output build/bench-models]
 
 The architectures are those of torchvision and transformers, for one image of 224x224 or one text of 128 tokens; a U-Net
-of five levels for one of 256x256; and two layers of an LSTM with 512 elements for 50 steps. Beside
-NAME.onnx stand NAME/INPUT.npy, an input each, and NAME/expected.npy, what the model gives for them in float64.
+of five levels for one of 256x256; two layers of an LSTM with 512 elements for 50 steps; and three layers of an MLP.
+Beside NAME.onnx stand NAME/INPUT.npy, an input each, and NAME/expected.npy, what the model gives for them in float64.
 """
 import argparse
 import os
@@ -84,6 +84,13 @@ def llama(attention):
     return language_model(transformers.LlamaForCausalLM(config))
 
 
+def mlp():
+    import torch
+    sizes = (784, 512, 256, 10)
+    layers = [layer for a, b in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(a, b), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers[:-1]), {"x": torch.rand(1, sizes[0]) * 2 - 1}
+
+
 def lstm():
     import torch
 
@@ -134,6 +141,7 @@ MODELS = {
     "efficientnet_b0": lambda attention: image_model("efficientnet_b0"),
     "unet": lambda attention: unet(),
     "lstm": lambda attention: lstm(),
+    "mlp": lambda attention: mlp(),
     "gpt2": gpt2,
     "llama": llama,
     "minilm": lambda attention: bert(attention, hidden_size=384, num_hidden_layers=6, intermediate_size=1536),
