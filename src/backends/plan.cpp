@@ -37,6 +37,7 @@ void forgetPlans(Program& program) {
   bool changed = false;
   for (Instr& instr : program.instrs) {
     instr.plan.reset();
+    instr.chained = false;  // goes by the plan
     changed |= std::erase_if(instr.operands, isScratch) > 0;
     for (Instr& step : instr.body) std::erase_if(step.operands, isScratch);
   }

@@ -29,13 +29,18 @@ double Profile::Line::seconds() const {
 Profile::Profile(const Program& program) {
   int groups = 0;
   for (const Instr& instr : program.instrs) {
-    if (instr.beside && lines_.back().group == 0) lines_.back().group = ++groups;
+    const bool joins = instr.beside || instr.chained;
+    if (joins && lines_.back().group == 0) {
+      lines_.back().group = ++groups;
+      lines_.back().chained = instr.chained;
+    }
     lines_.push_back({.node = instr.origin,
                       .instruction = operatorsOf(instr),
                       .kernel = kernelOf(instr),
                       .cost = costOf(program, instr),
                       .marker = instr.isMarker(),
-                      .group = instr.beside ? groups : 0});
+                      .group = joins ? groups : 0,
+                      .chained = instr.chained});
   }
 }
 
@@ -72,7 +77,8 @@ Profile::BusyTimes Profile::busyTimes() const {
   return busy;
 }
 
-// The time of instructions side by side, which is known of all together, is shared out as threads were busy with them.
+// The time of instructions side by side or chained, which is known of all together, is shared out as threads were busy
+// with them.
 void Profile::noteTimes(const BusyTimes& busy) {
   const auto workOn = [&](size_t instr) {
     const auto it = busy.find(instr);
@@ -126,7 +132,8 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
                     {"share", total > 0 ? seconds / total : 0},
                     {"threads", line->sharing.threads},
                     {"balance", line->sharing.balance},
-                    {"beside", line->group},
+                    {"beside", line->chained ? 0 : line->group},
+                    {"chain", line->chained ? line->group : 0},
                     {"flops", line->cost.flops},
                     {"bytes", line->cost.bytes},
                     {"gflops", flops * 1e-9},
@@ -143,14 +150,14 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
 
 std::string Profile::table(const MachinePeak& peak) const {
   const nlohmann::json all = json(peak);
-  std::string out = fmt::format("{:<44} {:<18} {:<9} {:>10} {:>6} {:>7} {:>5} {:>6} {:>9} {:>6} {:>9} {:>8} {:>6}\n",
-                                "node", "instruction", "kernel", "ms", "share", "threads", "even", "beside", "GFLOP/s",
-                                "peak", "MB", "GB/s", "peak");
+  std::string out = fmt::format(
+      "{:<44} {:<18} {:<9} {:>10} {:>6} {:>7} {:>5} {:>6} {:>5} {:>9} {:>6} {:>9} {:>8} {:>6}\n", "node", "instruction",
+      "kernel", "ms", "share", "threads", "even", "beside", "chain", "GFLOP/s", "peak", "MB", "GB/s", "peak");
   double flops = 0, bytes = 0;
   const auto row = [&](const std::string& node, const std::string& instruction, const std::string& kernel,
                        const std::string& sharing, const nlohmann::json& r) {
     out += fmt::format(
-        "{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>20} {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
+        "{:<44} {:<18} {:<9} {:>10.4f} {:>5.1f}% {:>26} {:>9.1f} {:>5.1f}% {:>9.2f} {:>8.1f} {:>5.1f}%\n",
         shortened(node, 44), shortened(instruction, 18), kernel, r["ms"].get<double>(), r["share"].get<double>() * 100,
         sharing, r["gflops"].get<double>(), r["of_peak_flops"].get<double>() * 100, r["bytes"].get<double>() * 1e-6,
         r["gbytes_per_s"].get<double>(), r["of_peak_bandwidth"].get<double>() * 100);
@@ -158,9 +165,12 @@ std::string Profile::table(const MachinePeak& peak) const {
   for (const nlohmann::json& line : all["instructions"]) {
     const int threads = line["threads"].get<int>();
     const std::string even = threads > 1 ? fmt::format("{:.0f}%", line["balance"].get<double>() * 100) : "";
-    const int group = line["beside"].get<int>();
+    const auto number = [&](const char* of) {
+      const int group = line[of].get<int>();
+      return group == 0 ? "" : std::to_string(group);
+    };
     row(line["node"], line["instruction"], line["kernel"],
-        fmt::format("{:>7} {:>5} {:>6}", threads, even, group == 0 ? "" : std::to_string(group)), line);
+        fmt::format("{:>7} {:>5} {:>6} {:>5}", threads, even, number("beside"), number("chain")), line);
     flops += line["flops"].get<double>();
     bytes += line["bytes"].get<double>();
   }

@@ -43,7 +43,8 @@ private:
     std::string node, instruction, kernel;
     Cost cost;
     bool marker = false;
-    int group = 0;                   // of instructions that run side by side, numbered from 1; 0: it runs alone
+    int group = 0;                   // of instructions side by side or chained, numbered from 1; 0: it runs alone
+    bool chained = false;            // the group is a chain
     std::vector<double> times = {};  // in seconds, of each run
     double seconds() const;          // the median
     Sharing sharing = {};            // in the last run

@@ -32,7 +32,7 @@ bool independent(std::span<const Extent> extents, const Instr& a, const Instr& b
 }
 
 void forgetBeside(Program& program) {
-  for (Instr& instr : program.instrs) instr.beside = false;
+  for (Instr& instr : program.instrs) instr.beside = instr.chained = false;
 }
 
 }  // namespace aglow

@@ -20,7 +20,7 @@ bool mayBeBeside(const Instr& instr);
 // Whether neither writes bytes that the other touches. Extents are those of the program's regions.
 bool independent(std::span<const Extent> extents, const Instr& a, const Instr& b);
 
-// Every instruction runs alone again.
+// Every instruction runs alone again, as a whole.
 void forgetBeside(Program& program);
 
 }  // namespace aglow

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "inst/beside.h"
+#include "inst/chain.h"
 
 namespace aglow {
 
@@ -30,7 +30,7 @@ public:
     old_.instrs.clear();
     old_.instrs.reserve(core.size() * 3);
     for (size_t first = 0, end = 0; first < core.size(); first = end) {
-      end = besideEnd(core, first);
+      end = groupEnd(core, first);
       const auto group = std::span(core).subspan(first, end - first);
       for (const Instr& instr : group) forEachRegion(instr, [&](RegionId id) { begin(id); });
       ending_.clear();
@@ -117,7 +117,7 @@ std::vector<Lifetime> lifetimesOf(const Program& program) {
   for (int32_t at = 0, time = 0; at < static_cast<int32_t>(program.instrs.size()); ++at) {
     const Instr& instr = program.instrs[static_cast<size_t>(at)];
     if (instr.isMarker()) continue;
-    if (!instr.beside) time = at;
+    if (!instr.beside && !instr.chained) time = at;
     forEachRegion(instr, [&](RegionId id) {
       const RegionId root = extents[static_cast<size_t>(id)].root;
       if (program[root].as<Allocated>() == nullptr) return;

@@ -149,9 +149,10 @@ private:
       program_.instrs.push_back({.kind = Instr::Kind::Dealloc, .operands = {{id, Access::Out}}});
       return {};
     }
-    const bool beside = lexer_.accept("beside");
+    const bool beside = lexer_.accept("beside"), chained = !beside && lexer_.accept("chained");
     AGLOW_OK(lexer_.accept("fused") ? fused() : single());
     program_.instrs.back().beside = beside;
+    program_.instrs.back().chained = chained;
     return {};
   }
 
@@ -242,6 +243,9 @@ private:
       }
       AGLOW_OK(lexer_.expect("]"));
     }
+    if (lexer_.accept("cut")) {
+      AGLOW_TRY(plan.cut, cut());
+    }
     while (lexer_.accept("not")) {
       Refusal& refusal = plan.refused.emplace_back();
       AGLOW_TRY(refusal.kernel, kernel());
@@ -249,6 +253,25 @@ private:
       refusal.reason = std::move(reason.value);
     }
     return plan;
+  }
+
+  // 2 parts [1, 14] outer [4, 24, 0]
+  Result<Cut> cut() {
+    Cut cut;
+    AGLOW_TRY(cut.axis, size("the number of an axis"));
+    AGLOW_OK(lexer_.expect("parts"));
+    AGLOW_OK(lexer_.expect("["));
+    AGLOW_TRY(cut.images, size("a number of images"));
+    AGLOW_OK(lexer_.expect(","));
+    AGLOW_TRY(cut.parts, size("a number of parts"));
+    AGLOW_OK(lexer_.expect("]"));
+    AGLOW_OK(lexer_.expect("outer"));
+    AGLOW_OK(lexer_.expect("["));
+    do {
+      AGLOW_TRY(cut.outer.emplace_back(), size("an extent"));
+    } while (lexer_.accept(","));
+    AGLOW_OK(lexer_.expect("]"));
+    return cut;
   }
 
   Result<std::string> kernel() {

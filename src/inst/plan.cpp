@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "inst/chain.h"
 #include "inst/fused.h"
 #include "inst/verifier.h"
 #include "support/quote.h"
@@ -61,6 +62,7 @@ Status verifyPlan(const Program& program, const Instr& instr) {
   if (plan.scratchBytes < 0) return bad(fmt::format("{} bytes of working memory", plan.scratchBytes));
   if (plan.isLoops() && plan.epilogue) return bad("loops have no epilogue");
   if (plan.epilogue) AGLOW_OK(checkEpilogue(program, instr, *plan.epilogue));
+  if (plan.cut) AGLOW_OK(checkCut(program, instr));
   return checkScratch(program, instr, plan.scratchBytes);
 }
 

@@ -16,6 +16,17 @@ struct Refusal {
   bool operator==(const Refusal&) const = default;
 };
 
+// How an instruction falls into parts that touch their own bytes of some operands: parts of every image, all images. An
+// operand is [images, outer, parts, the rest] then, and part (i, p) touches nothing but [i, all, p, all] of it.
+struct Cut {
+  int64_t axis = 0;  // what is cut, for the backend
+  int64_t images = 1, parts = 1;
+  std::vector<int64_t> outer = {};  // by operand; 0: any part may read all of it
+
+  int64_t count() const { return images * parts; }
+  bool operator==(const Cut&) const = default;
+};
+
 struct Plan {
   // The name of a backend's kernel, or kLoops.
   std::string kernel;
@@ -24,6 +35,7 @@ struct Plan {
   // Of a kernel that hands its results to what is fused with it: the extents under which it walks over its first
   // result.
   std::optional<std::array<int64_t, 4>> epilogue = {};
+  std::optional<Cut> cut = {};        // of a member of a chain
   std::vector<Refusal> refused = {};  // in the order in which they were tried
 
   // No kernel: code is generated for the loops of the instruction itself.

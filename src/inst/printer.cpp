@@ -70,13 +70,20 @@ void printPlan(std::string& out, const Plan& plan) {
   if (plan.units != 1) fmt::format_to(to, " units {}", plan.units);
   if (plan.scratchBytes != 0) fmt::format_to(to, " scratch {}", plan.scratchBytes);
   if (plan.epilogue) fmt::format_to(to, " epilogue [{}]", fmt::join(*plan.epilogue, ", "));
+  if (plan.cut)
+    fmt::format_to(to, " cut {} parts [{}, {}] outer [{}]", plan.cut->axis, plan.cut->images, plan.cut->parts,
+                   fmt::join(plan.cut->outer, ", "));
   for (const Refusal& refusal : plan.refused)
     fmt::format_to(to, " not {} {}", refusal.kernel, printString(refusal.reason));
 }
 
 // An instruction is named after its first operand's region unless it says otherwise.
 void printLine(std::string& out, const Program& program, const Instr& instr, std::string_view indent) {
-  fmt::format_to(std::back_inserter(out), "{}{}{}", indent, instr.beside ? "beside " : "", print(program, instr));
+  fmt::format_to(std::back_inserter(out), "{}{}{}", indent,
+                 instr.beside    ? "beside "
+                 : instr.chained ? "chained "
+                                 : "",
+                 print(program, instr));
   if (!instr.isMarker() && instr.origin != program[instr.operands[0].region].name)
     out += " from " + printString(instr.origin);
   if (instr.plan) printPlan(out, *instr.plan);

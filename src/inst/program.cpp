@@ -226,7 +226,7 @@ private:
 
   bool sameInstr(const Instr& x, const Instr& y) const {
     return x.kind == y.kind && sameAttrs(x, y) && x.token == y.token && x.origin == y.origin && x.plan == y.plan &&
-           x.beside == y.beside && corresponds(x.predicate, y.predicate) &&
+           x.beside == y.beside && x.chained == y.chained && corresponds(x.predicate, y.predicate) &&
            std::equal(x.operands.begin(), x.operands.end(), y.operands.begin(), y.operands.end(),
                       [&](const Operand& p, const Operand& q) {
                         return p.access == q.access && corresponds(p.region, q.region);

@@ -100,6 +100,7 @@ struct Instr {
   std::vector<Instr> body = {};    // Fused: Compute instructions in order, under the predicate of the whole
   std::optional<Plan> plan = {};   // Compute, Fused: how the backend runs it, once that is chosen
   bool beside = false;             // may run at the same time as the instruction before it, and those beside that one
+  bool chained = false;            // runs part by part with the instruction before it, and those chained to that one
 
   // Only marks where regions begin and end; does nothing when run.
   bool isMarker() const { return kind == Kind::Alloc || kind == Kind::Dealloc || kind == Kind::TensorView; }

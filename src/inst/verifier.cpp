@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "inst/beside.h"
+#include "inst/chain.h"
 #include "inst/fused.h"
 #include "inst/text.h"
 #include "ops/all_ops.h"
@@ -63,6 +63,7 @@ public:
     extents_ = program_.extents();
     for (size_t i = 0; i < program_.instrs.size(); ++i) {
       Status status = checkBeside(i);
+      if (status.ok()) status = checkChained(i);
       if (status.ok()) status = checkInstr(program_.instrs[i]);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("instruction {}: {}", i, print(program_, program_.instrs[i])));
@@ -184,12 +185,32 @@ private:
     if (!mayBeBeside(instr)) return bad("nothing but an operator or a copy without a predicate runs beside another");
     size_t first = number;
     while (first > 0 && program_.instrs[first].beside) --first;
-    if (first == number || !mayBeBeside(program_.instrs[first]))
+    if (first == number || !mayBeBeside(program_.instrs[first]) || program_.instrs[first].chained)
       return bad("there is no instruction directly before it that it could run beside");
     if (number - first >= kMostBeside) return bad(fmt::format("more than {} instructions side by side", kMostBeside));
     for (size_t other = first; other < number; ++other)
       if (!independent(extents_, instr, program_.instrs[other]))
         return bad(fmt::format("it runs beside instruction {}, and one writes what the other touches", other));
+    return {};
+  }
+
+  // Parts of what is chained go by themselves.
+  Status checkChained(size_t number) const {
+    const Instr& instr = program_.instrs[number];
+    if (!instr.chained) return {};
+    if (instr.beside) return bad("it cannot run beside others and be chained to them");
+    size_t first = number;
+    while (first > 0 && program_.instrs[first].chained) --first;
+    if (first == number || program_.instrs[first].isMarker() || program_.instrs[first].beside)
+      return bad("there is no instruction directly before it that it could be chained to");
+    if (number - first >= kMostChained) return bad(fmt::format("more than {} instructions in a chain", kMostChained));
+    for (size_t other = first; other <= number; ++other) AGLOW_OK(checkCut(program_, program_.instrs[other]));
+    for (size_t other = first; other < number; ++other)
+      if (!partByPart(extents_, instr, program_.instrs[other]))
+        return bad(
+            fmt::format("it is chained to instruction {}, and a part of one touches what another part of the "
+                        "other writes",
+                        other));
     return {};
   }
 

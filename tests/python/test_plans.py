@@ -89,7 +89,7 @@ def test_a_profile_shows_how_threads_share(aglow, tmp_path):
     assert names == {0: "instructions", 1: "thread 0", 2: "thread 1"}
     assert {event["tid"] for event in events if event["ph"] == "X"} == {0, 1, 2}
     table = aglow("bench", tmp_path / "product.graph", "--backend", "cpu", "--threads", "2", "--runs", "1", "--instructions")
-    assert re.search("kernel +ms +share +threads +even +beside +GFLOP/s", table.out)
+    assert re.search("kernel +ms +share +threads +even +beside +chain +GFLOP/s", table.out)
 
 
 def test_a_profile_shows_what_runs_side_by_side(aglow, tmp_path):
@@ -107,6 +107,32 @@ def test_a_profile_shows_what_runs_side_by_side(aglow, tmp_path):
         assert all(line["ms"] > 0 for line in lines)
     done = aglow(*words, "--threads", "2", "--disable", "beside")
     assert all(line["beside"] == 0 for line in json.loads(done.out)["profile"]["instructions"])
+
+
+def test_a_profile_shows_what_is_chained(aglow, tmp_path):
+    (tmp_path / "block.graph").write_text("""module {
+  placeholder @x : f32[1,32,56,56]
+  constant @wide : f32[192,32,1,1] = splat 0.0625
+  constant @narrow : f32[32,192,1,1] = splat 0.03125
+  placeholder @y : f32[1,192,56,56]
+  func @main {
+    %a = Conv(@x, @wide)
+    %b = Conv(%a, @narrow)
+    %c = Add(%b, @x)
+    %d = Conv(%c, @wide)
+    Save(%d, @y)
+  }
+}
+""")
+    words = ["bench", tmp_path / "block.graph", "--backend", "cpu", "--runs", "20", "--instructions", "--json"]
+    for threads in ("1", "2"):
+        done = aglow(*words, "--threads", threads)
+        assert done.code == 0, done.err
+        lines = json.loads(done.out)["profile"]["instructions"]
+        assert [line["chain"] for line in lines if line["chain"] > 0] == [1, 1]
+        assert all(line["ms"] > 0 for line in lines)
+    done = aglow(*words, "--threads", "2", "--disable", "chain")
+    assert all(line["chain"] == 0 for line in json.loads(done.out)["profile"]["instructions"])
 
 
 def test_a_text_form_with_plans_runs(aglow, tmp_path):

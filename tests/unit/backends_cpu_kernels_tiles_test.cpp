@@ -24,7 +24,7 @@ AnyKernel findKernel(const std::string& name) {
 }
 
 template <int W>
-void checkConv(uint64_t seed) {
+void checkConv(uint64_t seed, int& cuts) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
   const Machine machine = randomMachine(rng, W);
@@ -45,19 +45,21 @@ void checkConv(uint64_t seed) {
   const Tensor x = planar ? randomTensor(rng, {images, channels, h, w})
                           : randomTensor(rng, {images, ceilDiv(group * channels, W), h, w, W});
   const Tensor filter = packFilter(randomTensor(rng, {outputs, channels, kh, kw}), 2 * W);
-  checkRow<W>(attrs, {x, filter}, convRows(), findKernel, machine);
+  checkRow<W>(attrs, {x, filter}, convRows(), findKernel, machine, 1e-4, &cuts);
 }
 
 TEST(CpuTiles, Convolutions) {
+  int cuts = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    checkConv<4>(seed);
-    checkConv<8>(seed + 1000);
-    checkConv<16>(seed + 2000);
+    checkConv<4>(seed, cuts);
+    checkConv<8>(seed + 1000, cuts);
+    checkConv<16>(seed + 2000, cuts);
   }
+  EXPECT_GT(cuts, 50);
 }
 
 template <int W>
-void checkPacked(uint64_t seed) {
+void checkPacked(uint64_t seed, int& cuts) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
   const Machine machine = randomMachine(rng, W);
@@ -66,11 +68,11 @@ void checkPacked(uint64_t seed) {
   const Tensor a = rng.flip() ? randomTensor(rng, {m, k}) : randomTensor(rng, {2, rng.between(1, 9), k});
   Attrs attrs = attrsOf("PackedMatMul");
   attrs.set("n", n);
-  checkRow<W>(attrs, {a, packMatrix(randomTensor(rng, {k, n}), 2 * W)}, gemmRows(), findKernel, machine);
+  checkRow<W>(attrs, {a, packMatrix(randomTensor(rng, {k, n}), 2 * W)}, gemmRows(), findKernel, machine, 1e-4, &cuts);
 }
 
 template <int W>
-void checkProduct(uint64_t seed) {
+void checkProduct(uint64_t seed, int& cuts) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
   const Machine machine = randomMachine(rng, W);
@@ -82,18 +84,20 @@ void checkProduct(uint64_t seed) {
   as.insert(as.end(), {m, k});
   bs.insert(bs.end(), {k, n});
   const Tensor a = randomTensor(rng, Shape(as)), b = randomTensor(rng, Shape(bs));
-  checkRow<W>(attrsOf("MatMul"), {a, b}, gemmRows(), findKernel, machine);
+  checkRow<W>(attrsOf("MatMul"), {a, b}, gemmRows(), findKernel, machine, 1e-4, &cuts);
 }
 
 TEST(CpuTiles, Products) {
+  int cuts = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    checkPacked<4>(seed);
-    checkPacked<8>(seed + 1000);
-    checkPacked<16>(seed + 2000);
-    checkProduct<4>(seed);
-    checkProduct<8>(seed + 1000);
-    checkProduct<16>(seed + 2000);
+    checkPacked<4>(seed, cuts);
+    checkPacked<8>(seed + 1000, cuts);
+    checkPacked<16>(seed + 2000, cuts);
+    checkProduct<4>(seed, cuts);
+    checkProduct<8>(seed + 1000, cuts);
+    checkProduct<16>(seed + 2000, cuts);
   }
+  EXPECT_GT(cuts, 50);
 }
 
 // Errors of rounding add up where all products are positive; they stay those of short sums, whatever the depth.

@@ -103,6 +103,36 @@ std::vector<float> runPlan(const KernelPlan& plan, const KernelLookup& lookup, c
   return result;
 }
 
+struct PartResult {
+  std::vector<float> values;
+  std::vector<int> written;
+};
+
+// All steps of one of `parts` parts of a plan's units.
+template <int W>
+PartResult runPart(const KernelPlan& plan, const KernelLookup& lookup, const std::vector<const float*>& inputs,
+                   int64_t part, int64_t parts) {
+  const int64_t* dims = plan.epilogueDims;
+  PartResult result;
+  result.values.assign(static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]), 77.F);
+  std::vector<float> scratch(static_cast<size_t>(plan.scratchBytes) / sizeof(float), __builtin_nanf(""));
+  StoreTarget target{
+      result.values.data(), {dims[0], dims[1], dims[2], dims[3]}, std::vector<int>(result.values.size())};
+  void* p[kTargetSlot + 1] = {};
+  size_t slot = 0;
+  p[slot++] = result.values.data();
+  for (const float* input : inputs) p[slot++] = const_cast<float*>(input);
+  p[slot] = scratch.data();
+  p[kTargetSlot] = &target;
+  for (const KernelStep& step : plan.steps) {
+    EXPECT_EQ(step.units % parts, 0) << step.kernel;
+    const auto kernel = reinterpret_cast<TestKernel<W>*>(lookup(step.kernel));
+    EXPECT_EQ(callKernel<W>(kernel, step, p, step.units / parts * part, step.units / parts * (part + 1)), kDone);
+  }
+  result.written = std::move(target.written);
+  return result;
+}
+
 inline Tensor randomTensor(Rng& rng, Shape shape) {
   std::vector<double> values(static_cast<size_t>(shape.elements()));
   for (double& value : values) value = rng.real(-1, 1);
@@ -114,6 +144,49 @@ inline std::vector<float> floatsOf(const Tensor& tensor) {
   return {from, from + tensor.type().elements()};
 }
 
+// What a cut promises, for each part alone: it stores what lies in its part of the result and nothing else, with the
+// same bits, and where an operand is cut, all that lies in other parts of it may be anything. Gives how many cuts there
+// were.
+template <int W>
+int checkCuts(const KernelRow& row, Problem problem, const Machine& machine, const KernelLookup& lookup,
+              const std::vector<std::vector<float>>& operands, const std::vector<float>& expected) {
+  // Which part an element of [images, outer, parts, rest] belongs to.
+  const auto partOf = [](size_t element, size_t elements, int64_t images, int64_t outer, int64_t parts) {
+    const auto rest = static_cast<int64_t>(elements) / (images * outer * parts), at = static_cast<int64_t>(element);
+    return at / (outer * parts * rest) * parts + at / rest % parts;
+  };
+  int count = 0;
+  for (int64_t axis = 1; axis < 4; ++axis) {
+    for (int64_t parts = 2; parts <= 4; ++parts) {
+      problem.wish = {.axis = axis, .parts = parts};
+      const KernelPlan plan = row.plan(problem, machine);
+      if (!plan.cut) continue;
+      ++count;
+      const int64_t images = plan.epilogueDims[0];
+      int64_t outer = 1;
+      for (int64_t i = 1; i < axis; ++i) outer *= plan.epilogueDims[i];
+      for (int64_t part = 0; part < images * parts; ++part) {
+        std::vector<std::vector<float>> own = operands;
+        std::vector<const float*> inputs;
+        for (size_t i = 0; i < own.size(); ++i) {
+          const int64_t cut = plan.cut->inputs[i];
+          for (size_t e = 0; cut > 0 && e < own[i].size(); ++e)
+            if (partOf(e, own[i].size(), images, cut, parts) != part) own[i][e] = __builtin_nanf("");
+          inputs.push_back(own[i].data());
+        }
+        const PartResult got = runPart<W>(plan, lookup, inputs, part, images * parts);
+        for (size_t e = 0; e < expected.size(); ++e) {
+          const bool mine = partOf(e, expected.size(), images, outer, parts) == part;
+          EXPECT_EQ(got.written[e], mine ? 1 : 0) << "element " << e << " of part " << part;
+          if (mine) EXPECT_EQ(std::memcmp(&got.values[e], &expected[e], sizeof(float)), 0) << "element " << e;
+          if (::testing::Test::HasFailure()) return count;
+        }
+      }
+    }
+  }
+  return count;
+}
+
 // Small caches let small problems have passes, groups of tiles and prefetches.
 inline Machine randomMachine(Rng& rng, int lanes) {
   return {.lanes = lanes,
@@ -122,10 +195,11 @@ inline Machine randomMachine(Rng& rng, int lanes) {
           .l2 = rng.pick<int64_t>({1 << 11, 1 << 14, 1 << 20})};
 }
 
-// Runs the first row that serves the operator, with the units in several orders, and compares with the reference.
+// Runs the first row that serves the operator, with the units in several orders and in all parts that it can be cut
+// into, and compares with the reference. `cuts`, if given, counts these.
 template <int W>
 void checkRow(const Attrs& attrs, const std::vector<Tensor>& in, std::span<const KernelRow> rows,
-              const KernelLookup& lookup, const Machine& machine, double tolerance = 1e-4) {
+              const KernelLookup& lookup, const Machine& machine, double tolerance = 1e-4, int* cuts = nullptr) {
   std::string trace = std::string(attrs.op().name) + ", lanes " + std::to_string(W);
   for (const Tensor& tensor : in) trace += ", " + tensor.type().text();
   SCOPED_TRACE(trace);
@@ -156,6 +230,8 @@ void checkRow(const Attrs& attrs, const std::vector<Tensor>& in, std::span<const
     const std::vector<float> again = runPlan<W>(plan, lookup, inputs, order);
     EXPECT_EQ(std::memcmp(again.data(), got.data(), got.size() * sizeof(float)), 0) << "units in another order";
   }
+  const int count = checkCuts<W>(*row, problem, machine, lookup, operands, got);
+  if (cuts != nullptr) *cuts += count;
 }
 
 }  // namespace aglow::cpu

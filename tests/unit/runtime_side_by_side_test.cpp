@@ -31,6 +31,25 @@ constexpr const char* kProducts = R"(module {
     Save(%s, @y)
   }
 })";
+// A block of a network for phones, whose instructions run part by part.
+constexpr const char* kBlock = R"(module {
+  placeholder @x : f32[1,32,14,14]
+  constant @deep : f32[192,1,3,3] = splat 0.125
+  constant @narrow : f32[32,192,1,1] = splat 0.03125
+  constant @wide : f32[192,32,1,1] = splat 0.0625
+  placeholder @y : f32[1,192,14,14]
+  func @main {
+    %a = Conv(@x, @wide)
+    %b = Relu(%a)
+    %c = Conv(%b, @deep) {pads = [1, 1, 1, 1], group = 192}
+    %d = Relu(%c)
+    %e = Conv(%d, @narrow)
+    %f = Add(%e, @x)
+    %g = Conv(%f, @wide)
+    %h = Exp(%g)
+    Save(%h, @y)
+  }
+})";
 // One function changes all elements of the state alike, one looks at them, one has nothing to do with them.
 constexpr const char* kShared = R"(module {
   state @count : f32[512] = splat 0
@@ -86,9 +105,11 @@ Status runOn(Network& network, const Tensor& x, const Tensor& y, size_t function
 TEST_P(SideBySide, GivesTheSameBitsAsOneAfterTheOther) {
   struct Load {
     int threads, contexts;
+    const char* network;
   };
-  for (const Load load : {Load{8, 8}, Load{16, 3}, Load{16, 16}, Load{4, 1}}) {
-    const std::shared_ptr<Network> network = loaded(kProducts, {.contexts = load.contexts});
+  for (const Load load : {Load{8, 8, kProducts}, Load{16, 3, kProducts}, Load{16, 16, kProducts}, Load{4, 1, kProducts},
+                          Load{4, 4, kBlock}}) {
+    const std::shared_ptr<Network> network = loaded(load.network, {.contexts = load.contexts});
     EXPECT_EQ(network->facts().contexts, load.contexts);
     const Type &in = network->inputs(0)[0].type, &out = network->outputs(0)[0].type;
     std::vector<Tensor> inputs, expected;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "backends/cpu/chains.h"
 #include "backends/cpu/code/executable.h"
 #include "backends/cpu/code/memory_map.h"
 #include "backends/cpu/code/plans.h"
@@ -54,6 +55,7 @@ void CpuBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("optimize-core", layoutPhase({.lanes = target_.shape().lanes}));
   phases.insertAfter("irgen", planPhase());
   phases.insertAfter("plan", fusePhase(fusing_));
+  phases.insertAfter("memory", chainPhase(target_.shape()));
 }
 
 Status CpuBackend::checkHost() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -54,12 +55,25 @@ struct KernelStep {
   bool general = false;  // gains little from a descriptor that is known when code is generated
 };
 
+// What a caller wants of a plan: that each image's units, in their order, fall into as many even parts, of which each
+// writes its own stretch along an axis of the epilogue's extents. Images are the first axis.
+struct CutWish {
+  int64_t axis = 0;  // 0: nothing
+  int64_t parts = 1;
+};
+
+// How a plan with such parts reads the operands: as Cut::outer, by input.
+struct KernelCut {
+  std::vector<int64_t> inputs;
+};
+
 struct KernelPlan {
   std::vector<KernelStep> steps;
   int64_t scratchBytes = 0;
   // With an Epilogue in a step: the first result seen as four axes, whose product is its number of elements.
   int64_t epilogueDims[4] = {0, 0, 0, 0};
-  double flops = 0;  // for reports; 0: not counted
+  double flops = 0;                   // for reports; 0: not counted
+  std::optional<KernelCut> cut = {};  // where that was wished for and can be
 };
 
 // What an instruction is: its operator and the types of its operands, null where one is absent.
@@ -67,6 +81,7 @@ struct Problem {
   const Attrs& attrs;
   std::span<const Type* const> in;
   std::span<const Type* const> out;
+  CutWish wish = {};
 
   const Type& inType(int i) const { return *in[static_cast<size_t>(i)]; }
   const Type& outType(int i = 0) const { return *out[static_cast<size_t>(i)]; }

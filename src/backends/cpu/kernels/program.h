@@ -16,8 +16,8 @@ struct RunTime {
   int32_t (*parallelFor)(void* context, StepFunction* step, void* const* addresses, int64_t begin, int64_t end,
                          int32_t threads) = nullptr;
   void* parallelContext = nullptr;
-  // Called before and after each instruction, with its number; for those side by side with that of the first alone, and
-  // besides for each part of one, by whichever thread does it. May be null.
+  // Called before and after each instruction, with its number; for those side by side or chained with that of the first
+  // alone, and besides for each part of one, by whichever thread does it. May be null.
   void (*observe)(void* context, int32_t instr, Moment moment) = nullptr;
   void* observeContext = nullptr;
 };
@@ -32,6 +32,8 @@ struct ProgramStep {
     Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out
     Beside,  // the next `function` steps, which are independent of each other, are shared as one, on `threads` threads
     Member,  // of those: is cut into `threads` parts
+    Chain,   // the next `function` steps are done part by part, in `units` parts, on `threads` threads
+    Link,    // of those
   };
   int64_t units;         // of one round
   int32_t rounds;        // one after the other, each with the units after those of the round before
@@ -54,7 +56,7 @@ struct ProgramTables {
   const void* data;
 };
 
-// What the parts of steps side by side find in the slots before the addresses of the first step.
+// What the parts of steps side by side, or chained, find in the slots before the addresses of the first step.
 struct Group {
   const ProgramTables* tables;
   const ProgramStep* head;

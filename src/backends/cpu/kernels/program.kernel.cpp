@@ -57,8 +57,19 @@ int32_t inRound(const ProgramStep* head, int64_t round) {
   return count;
 }
 
-// Parts of steps side by side, numbered from the first step's first. Where one fails, the number of the step, counted
-// from the last, stands above its status: the largest is that of the first step.
+// A part of one step of a group. Where it fails, the number of the step, counted from the last, stands above its
+// status: the largest is that of the first step.
+int32_t doPart(const Group& group, void* const* slots, int32_t member, int64_t begin, int64_t end) {
+  const ProgramStep& step = group.head[member];
+  const RunTime* const observer = group.observer;
+  if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartBegins);
+  const int32_t status = group.tables->functions[step.function](
+      slots + kGroupSlots + (step.firstAddress - group.head[1].firstAddress), begin, end);
+  if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartEnds);
+  return status == 0 ? 0 : status | (group.head->function - member) << kStatusBits;
+}
+
+// Parts of steps side by side, numbered from the first step's first.
 int32_t doParts(void* const* slots, int64_t begin, int64_t end) {
   const Group& group = *reinterpret_cast<const Group*>(slots);
   const ProgramStep* const head = group.head;
@@ -70,15 +81,26 @@ int32_t doParts(void* const* slots, int64_t begin, int64_t end) {
     const int64_t parts = step.threads, from = larger(begin - first, 0), to = smaller(end - first, parts);
     first += parts;
     if (from >= to) continue;
-    const RunTime* const observer = group.observer;
-    if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartBegins);
     const int64_t before = group.round * step.units;
     const int32_t status =
-        group.tables->functions[step.function](slots + kGroupSlots + (step.firstAddress - head[1].firstAddress),
-                                               before + step.units * from / parts, before + step.units * to / parts);
-    if (observer != nullptr) observer->observe(observer->observeContext, step.instr, RunTime::PartEnds);
-    if (status != 0) return status | (head->function - member) << kStatusBits;
+        doPart(group, slots, member, before + step.units * from / parts, before + step.units * to / parts);
+    if (status != 0) return status;
   }
+  return 0;
+}
+
+// Parts of a chain: each goes through all steps before the next.
+int32_t doLinks(void* const* slots, int64_t begin, int64_t end) {
+  const Group& group = *reinterpret_cast<const Group*>(slots);
+  const ProgramStep* const head = group.head;
+#pragma clang loop unroll(disable)
+  for (int64_t part = begin; part < end; ++part)
+#pragma clang loop unroll(disable)
+    for (int32_t member = 1; member <= head->function; ++member) {
+      const int64_t units = head[member].units / head->units;
+      const int32_t status = doPart(group, slots, member, units * part, units * (part + 1));
+      if (status != 0) return status;
+    }
   return 0;
 }
 
@@ -94,19 +116,24 @@ void* addressOf(const ProgramTables& tables, void* const* bases, int32_t number)
 
 namespace {
 
-// Steps side by side; what the program gives where one fails.
-int32_t runBeside(const ProgramTables* tables, const ProgramStep* head, void* const* bases, void** slots,
-                  const RunTime* runTime, const RunTime* observer) {
+// Steps of a group; what the program gives where one fails.
+int32_t runGroup(const ProgramTables* tables, const ProgramStep* head, void* const* bases, void** slots,
+                 const RunTime* runTime, const RunTime* observer) {
   Group& group = *reinterpret_cast<Group*>(slots);
   group = {tables, head, observer != nullptr && observer->observe != nullptr ? observer : nullptr, 0};
   const int32_t from = head[1].firstAddress, addresses = head[head->function + 1].firstAddress - from;
 #pragma clang loop unroll(disable)
   for (int32_t slot = 0; slot < addresses; ++slot) slots[kGroupSlots + slot] = addressOf(*tables, bases, from + slot);
+  const bool chain = head->kind == ProgramStep::Chain;
+  StepFunction* const work = chain ? doLinks : doParts;
 #pragma clang loop unroll(disable)
   for (; group.round < head->rounds; ++group.round) {
-    int64_t parts = 0;
-    for (int32_t member = inRound(head, group.round); member > 0; --member) parts += head[member].threads;
-    const int32_t status = runTime->parallelFor(runTime->parallelContext, doParts, slots, 0, parts, head->threads);
+    int64_t parts = chain ? head->units : 0;
+    if (!chain)
+      for (int32_t member = inRound(head, group.round); member > 0; --member) parts += head[member].threads;
+    const int32_t status = runTime->parallelFor == nullptr || head->threads < 2
+                               ? work(slots, 0, parts)
+                               : runTime->parallelFor(runTime->parallelContext, work, slots, 0, parts, head->threads);
     if (status == 0) continue;
     const int32_t member = head->function - (status >> kStatusBits);
     return (status & ((1 << kStatusBits) - 1)) | head[member].instr << kStatusBits;
@@ -123,10 +150,10 @@ extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* b
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < tables->count; ++i) {
     const ProgramStep& step = tables->steps[i];
-    if (step.kind == ProgramStep::Beside) {
-      if (runTime->parallelFor == nullptr) continue;
+    if (step.kind == ProgramStep::Beside && runTime->parallelFor == nullptr) continue;
+    if (step.kind == ProgramStep::Beside || step.kind == ProgramStep::Chain) {
       observed.at(step.instr);
-      if (const int32_t status = runBeside(tables, &step, bases, slots, runTime, observer); status != 0) return status;
+      if (const int32_t status = runGroup(tables, &step, bases, slots, runTime, observer); status != 0) return status;
       i += step.function;
       continue;
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "inst/beside.h"
+#include "inst/chain.h"
 #include "inst/cost.h"
 
 namespace aglow::codegen {
@@ -19,6 +19,11 @@ public:
   void run() {
     const std::span<const Instr> instrs = program_.instrs;
     for (size_t i = 0, end = 0; i < instrs.size(); i = end) {
+      end = chainEnd(instrs, i);
+      if (end - i > 1) {
+        addChain(i, end);
+        continue;
+      }
       end = options_.threads ? besideEnd(instrs, i) : i + 1;
       if (end - i > 1)
         addBeside(i, end);
@@ -72,6 +77,38 @@ private:
       }
       addMembers(std::move(members), static_cast<int32_t>(first));
     }
+  }
+
+  // All steps of all instructions, part by part.
+  void addChain(size_t first, size_t end) {
+    std::vector<Steps> all;
+    size_t count = 0, addresses = cpu::kGroupSlots;
+    double sum = 0;
+    for (size_t i = first; i < end; ++i) {
+      all.push_back(functions_.of(program_.instrs[i]));
+      for (const Step& step : all.back()) {
+        count += 1;
+        addresses += step.addresses.size();
+      }
+      sum += microsecondsOf(costOf(program_, program_.instrs[i]));
+    }
+    mostAddresses = std::max(mostAddresses, addresses);
+    row({.units = program_.instrs[first].plan->cut->count(),
+         .rounds = 1,
+         .function = static_cast<int32_t>(count),
+         .kind = ProgramStep::Chain,
+         .instr = static_cast<int32_t>(first),
+         .threads = options_.threads ? threadsWorth(sum) : 1},
+        {});
+    for (size_t i = first; i < end; ++i)
+      for (const Step& step : all[i - first])
+        row({.units = step.units,
+             .rounds = 1,
+             .function = numberOf(step.function),
+             .kind = ProgramStep::Link,
+             .instr = static_cast<int32_t>(i),
+             .threads = 1},
+            step.addresses);
   }
 
   struct Member {

@@ -37,6 +37,8 @@ class InstrKey {
 public:
   InstrKey(const Program& program, const Instr& instr) : program_(program) {
     if (instr.plan) text = instr.plan->kernel + "\n";
+    // Units go another way in parts.
+    if (instr.plan && instr.plan->cut) text += fmt::format("{} {}\n", instr.plan->cut->axis, instr.plan->cut->parts);
     for (const Operand& operand : instr.operands) add(operand, "");
     for (const Instr& member : bodyOf(instr)) {
       text += "\n" + attributesText(member.attrs);

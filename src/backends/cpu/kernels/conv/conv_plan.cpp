@@ -11,7 +11,20 @@
 
 namespace aglow::cpu {
 
-KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
+namespace {
+
+// Axes of the epilogue's extents, [image, block of channels, position, lane].
+constexpr int64_t kChannels = 1, kPositions = 2;
+
+// Whether even parts of the positions have hardly more tiles together than all positions as one row.
+bool tilesStayHigh(int64_t positions, int64_t parts, const Machine& machine) {
+  const int64_t highest = highestTile(machine), tiles = parts * ceilDiv(positions / parts, highest);
+  return positions % parts == 0 && 12 * tiles <= 13 * ceilDiv(positions, highest);
+}
+
+}  // namespace
+
+KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const CutWish& wish) {
   const int64_t lanes = machine.lanes, panel = 2 * lanes, channels = s.channels / s.group;
   // The channels of a planar image are one block, each a plane away from the next.
   const int64_t column = s.planar ? 1 : lanes, plane = s.height * s.width * column;
@@ -40,16 +53,24 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
   d.panelsPerGroup = d.panels / s.group;
   d.vectors = ceilDiv(s.outputs, lanes);
   d.columns = d.vectors * lanes;
-  // Without a neighbourhood all positions of an image are one row.
+  // Without a neighbourhood all positions of an image are one row, or one for each part.
   const bool pointwise = s.kh == 1 && s.kw == 1 && s.sy == 1 && s.sx == 1 && s.py == 0 && s.px == 0 &&
                          s.outHeight == s.height && s.outWidth == s.width;
   if (pointwise) {
-    d.width = d.outWidth = s.height * s.width;
-    d.height = d.outHeight = 1;
+    const int64_t positions = s.height * s.width;
+    d.height = d.outHeight = wish.axis == kPositions && tilesStayHigh(positions, wish.parts, machine) ? wish.parts : 1;
+    d.width = d.outWidth = positions / d.height;
+    d.xRow = d.width * column;
   }
 
   KernelPlan plan;
-  plan.steps.push_back(planTiles(d, machine));
+  std::optional<TileCut> cut;
+  if (wish.axis == kChannels) cut = {TileCut::Along::Panels, wish.parts};
+  if (wish.axis == kPositions) cut = {TileCut::Along::Positions, wish.parts};
+  plan.steps.push_back(planTiles(d, machine, cut));
+  // Without a neighbourhood, a part of the positions reads no others.
+  const bool own = wish.axis == kPositions && pointwise && !s.planar && s.group == 1;
+  if (cut) plan.cut = {{own ? ceilDiv(s.channels, lanes) : 0, 0}};
   plan.scratchBytes = partialElements(d) * static_cast<int64_t>(sizeof(float));
   const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
   std::copy_n(dims, 4, plan.epilogueDims);
@@ -58,7 +79,8 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine) {
   return plan;
 }
 
-KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine) {
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine,
+                      const CutWish& wish) {
   // The columns under the taps of a row, the results and the weights should fit into the registers.
   const int64_t highest = machine.registers >= 32 ? 8 : 5;
   constexpr int64_t kUnits = 64, kUnitTaps = 1 << 13;  // taps of vectors worth the handing over to a thread
@@ -97,6 +119,8 @@ KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPad
   const int64_t dims[4] = {s.images, blocks, s.outHeight * s.outWidth, machine.lanes};
   std::copy_n(dims, 4, plan.epilogueDims);
   plan.flops = 2. * static_cast<double>(planes * machine.lanes) * static_cast<double>(planeTaps);
+  // By rows, what their neighbours read as well would not stay in the first-level cache.
+  if (wish.axis == kChannels && blocks % wish.parts == 0) plan.cut = {{1, 0}};
   return plan;
 }
 

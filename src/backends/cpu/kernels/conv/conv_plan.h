@@ -17,13 +17,14 @@ struct ConvShape {
 };
 
 // The filter is packed as packFilter does.
-KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine);
+KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine, const CutWish& wish = {});
 
 // 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
 KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
 
 // As many output channels as input channels, by a kernel of plane.kernel.cpp: depthwise, grouped, max_planes or
 // mean_planes.
-KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine);
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine,
+                      const CutWish& wish = {});
 
 }  // namespace aglow::cpu

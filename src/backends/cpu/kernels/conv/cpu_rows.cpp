@@ -49,7 +49,7 @@ KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
   shape.group = problem.attrs.integer("group");
   shape.channels = filter.dim(3) * shape.group;
   shape.outputs = problem.attrs.integer("outputs");
-  return planBlockedConv(shape, machine);
+  return planBlockedConv(shape, machine, problem.wish);
 }
 
 // The record has no strides and dilations, which are 1.
@@ -64,7 +64,7 @@ KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
   const Type& filter = problem.inType(1);
   ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
   shape.members = filter.dim(3);
-  return planPlanes(shape.members == 1 ? "depthwise" : "grouped", shape, false, machine);
+  return planPlanes(shape.members == 1 ? "depthwise" : "grouped", shape, false, machine, problem.wish);
 }
 
 // Pools of blocked maps are pools over three axes that leave the last one alone.
@@ -81,12 +81,12 @@ Decision poolsPlanes(const Problem& problem, const Machine& machine) {
 }
 
 KernelPlan planMaxPool(const Problem& problem, const Machine& machine) {
-  return planPlanes("max_planes", shapeOf(problem, problem.attrs.ints("kernel")), false, machine);
+  return planPlanes("max_planes", shapeOf(problem, problem.attrs.ints("kernel")), false, machine, problem.wish);
 }
 
 KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
   return planPlanes("mean_planes", shapeOf(problem, problem.attrs.ints("kernel")),
-                    problem.attrs.flag("count_include_pad"), machine);
+                    problem.attrs.flag("count_include_pad"), machine, problem.wish);
 }
 
 constexpr KernelRow kRows[] = {

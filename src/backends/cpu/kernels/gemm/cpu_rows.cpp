@@ -14,6 +14,8 @@ namespace aglow::cpu {
 namespace {
 
 constexpr int64_t kBytes = sizeof(float);
+// Axes of the epilogue's extents, [1, matrix, row, column].
+constexpr int64_t kMatrixAxis = 1, kRowAxis = 2, kColumnAxis = 3;
 
 struct Sizes {
   int64_t batches, m, k, n;
@@ -95,7 +97,12 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   TileDesc desc = matrixTiles(s.m, s.k, s.n, machine);
   KernelPlan plan;
   desc.partial.offset = spreadRows(plan, desc, s, 0, machine);
-  plan.steps.push_back(planTiles(desc, machine));
+  const bool spread = !plan.steps.empty();
+  std::optional<TileCut> cut;
+  if (problem.wish.axis == kRowAxis) cut = {TileCut::Along::Positions, problem.wish.parts};
+  if (problem.wish.axis == kColumnAxis) cut = {TileCut::Along::Panels, problem.wish.parts};
+  plan.steps.push_back(planTiles(desc, machine, cut));
+  if (cut && !spread) plan.cut = {{problem.wish.axis == kRowAxis ? 1 : 0, 0}};
   plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
   setEpilogueDims(plan, s);
   return plan;
@@ -179,6 +186,9 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
   plan.steps.push_back(planTiles(desc, machine));
   plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
   setEpilogueDims(plan, s);
+  // Matrices are on their own where each has a right operand.
+  if (problem.wish.axis == kMatrixAxis && s.batches % problem.wish.parts == 0 && axes.size() == 1 && axes[0].b == 1)
+    plan.cut = {{axes[0].a == 1 ? 1 : 0, 1}};
   return plan;
 }
 

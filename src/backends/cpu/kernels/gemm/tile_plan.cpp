@@ -18,10 +18,9 @@ int64_t imagesOf(const TileDesc& d) { return d.images[0] * d.images[1] * d.image
 int64_t blocksOf(const TileDesc& d) { return ceilDiv(d.channels, d.block); }
 int64_t unitsOf(const TileDesc& d) { return imagesOf(d) * d.tileGroups * d.panelGroups; }
 
-// Rows of results are cut so that tiles differ by one column at most. Two vectors a column, their weights and one
-// operand must fit into the registers.
+// Rows of results are cut so that tiles differ by one column at most.
 int64_t cutRows(TileDesc& d, const Machine& machine) {
-  const int64_t highest = machine.registers >= 32 ? 14 : 6;
+  const int64_t highest = highestTile(machine);
   d.tiles = ceilDiv(d.outWidth, highest);
   const int64_t rows = ceilDiv(d.outWidth, d.tiles);
   d.tall = d.outWidth - d.tiles * (rows - 1);
@@ -40,7 +39,30 @@ int64_t passesOf(const TileDesc& d, int64_t panelBytes, const Machine& machine) 
   return d.channels > kDeep ? ceilDiv(d.channels, kPassDepth) : 1;
 }
 
+// Whether every part of the positions ends where a tile does.
+bool endsWithTiles(const TileDesc& d, int64_t rows, int64_t parts) {
+  const int64_t positions = d.outHeight * d.outWidth, allTiles = d.outHeight * d.tiles;
+  if (positions % parts != 0 || parts > allTiles) return false;
+  for (int64_t part = 1; part < parts; ++part) {
+    const int64_t tile = part * allTiles / parts, inRow = tile % d.tiles;
+    const int64_t position = tile / d.tiles * d.outWidth + inRow * rows - std::max<int64_t>(inRow - d.tall, 0);
+    if (position != part * (positions / parts)) return false;
+  }
+  return true;
+}
+
+// Parts of positions read all weights, which others of the chain do as well; those of panels read the whole input.
+bool maybeCut(const TileDesc& d, const TileCut& cut, int64_t rows, int64_t weightBytes, int64_t fitting,
+              const Machine& machine) {
+  if (cut.along == TileCut::Along::Positions)
+    return weightBytes <= machine.l2 / 4 && cut.parts >= fitting && endsWithTiles(d, rows, cut.parts);
+  return fitting == 1 && d.panels == d.panelsPerGroup && d.panels % cut.parts == 0 &&
+         d.columns == d.panels * 2 * machine.lanes;
+}
+
 }  // namespace
+
+int64_t highestTile(const Machine& machine) { return machine.registers >= 32 ? 14 : 6; }
 
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine) {
   const int64_t lanes = machine.lanes, panel = 2 * lanes;
@@ -65,6 +87,11 @@ TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine
 }
 
 KernelStep planTiles(TileDesc& d, const Machine& machine) {
+  std::optional<TileCut> none;
+  return planTiles(d, machine, none);
+}
+
+KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>& cut) {
   constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
   constexpr int64_t kUnits = 64, kUnitsWithPasses = 16;
   const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
@@ -90,6 +117,12 @@ KernelStep planTiles(TileDesc& d, const Machine& machine) {
   // Even groups: a unit of two panels among units of one would be waited for.
   const int64_t panelsOfUnit = std::max<int64_t>(d.panels / ceilDiv(wanted, d.tileGroups), 1);
   d.panelGroups = std::max<int64_t>(ceilDiv(d.panels, panelsOfUnit), 1);
+  if (cut && !maybeCut(d, *cut, rows, weightBytes, fitting, machine)) cut.reset();
+  if (cut) {
+    const bool positions = cut->along == TileCut::Along::Positions;
+    d.tileGroups = positions ? cut->parts : 1;
+    d.panelGroups = positions ? 1 : cut->parts;
+  }
 
   const int64_t unitTiles = ceilDiv(allTiles, d.tileGroups), unitPanels = ceilDiv(d.panels, d.panelGroups);
   d.unitPartials = d.passBlocks < blocksOf(d) ? unitTiles * unitPanels * rows * panel * (d.wide ? 2 : 1) : 0;

@@ -10,10 +10,22 @@ namespace aglow::cpu {
 // fields that say where operands lie and how large they are is for the caller to change.
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine);
 
+// Parts that units should fall into: of the positions (rows of a matrix), or of the panels (its columns).
+struct TileCut {
+  enum class Along : uint8_t { Positions, Panels };
+  Along along = Along::Positions;
+  int64_t parts = 1;
+};
+
 // Fills in all that follows from the shape, and gives the step; its kernel has an epilogue. The descriptor's partial
-// sums start at desc.partial and take partialElements(desc).
+// sums start at desc.partial and take partialElements(desc). A cut that cannot be, or would not keep what the parts
+// share in the cache, is taken back.
+KernelStep planTiles(TileDesc& desc, const Machine& machine, std::optional<TileCut>& cut);
 KernelStep planTiles(TileDesc& desc, const Machine& machine);
 int64_t partialElements(const TileDesc& desc);
+
+// Columns of a tile at most: two vectors for each, their weights and one operand must fit into the registers.
+int64_t highestTile(const Machine& machine);
 
 // How much of a sum over `depth` products is taken in f32: even parts, each short enough to lose little.
 int64_t spanDepth(int64_t depth);
