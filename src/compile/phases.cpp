@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backends/cpu/code/chains.h"
 #include "backends/cpu/layout/layout.h"
 #include "backends/plan.h"
 #include "fuse/fit.h"
@@ -171,7 +172,8 @@ PhaseList knownPhases() {
       .insertAfter("optimize", quantizePhase(nullptr))
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
       .insertAfter("irgen", planPhase())
-      .insertAfter("plan", fusePhase(fuseEverything()));
+      .insertAfter("plan", fusePhase(fuseEverything()))
+      .insertAfter("memory", chainPhase({}));
 }
 
 // ---------------------------------------------------------------- the run

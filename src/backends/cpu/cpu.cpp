@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "backends/cpu/chains.h"
+#include "backends/cpu/code/chains.h"
 #include "backends/cpu/code/executable.h"
 #include "backends/cpu/code/memory_map.h"
 #include "backends/cpu/code/plans.h"

@@ -11,7 +11,7 @@ namespace aglow {
 // once than before; the program is placed again. Whether there are any.
 Result<bool> chainInstructions(Program& program, const cpu::Machine& machine);
 
-// To stand after "memory". The machine lives as long as the phase.
+// To stand after "memory".
 Phase chainPhase(const cpu::Machine& machine);
 
 }  // namespace aglow

@@ -1,4 +1,4 @@
-#include "backends/cpu/chains.h"
+#include "backends/cpu/code/chains.h"
 
 #include <algorithm>
 
@@ -196,7 +196,7 @@ Phase chainPhase(const cpu::Machine& machine) {
           .doc = "instructions that need not wait for each other run part by part",
           .on = Phase::On::Instructions,
           .passes = {"chain"},
-          .run = [&machine](PhaseScope& scope) -> Status {
+          .run = [machine](PhaseScope& scope) -> Status {
             if (!scope.enabled("chain")) return {};
             const Stopwatch watch;
             AGLOW_TRY(const bool changed, chainInstructions(*scope.program, machine));
