@@ -172,11 +172,14 @@ def expected_file(name, folder=FOLDER):
 
 def export(name, folder=FOLDER):
     """Writes a model's files unless they exist."""
+    if name not in MODELS:
+        import int8
+        return int8.export(name, folder)
     import numpy
     import torch
     target = model_file(name, folder)
     if target.exists():
-        return
+        return None
     values = pathlib.Path(folder) / name
     values.mkdir(parents=True, exist_ok=True)
     model, inputs = build(name)
@@ -191,6 +194,7 @@ def export(name, folder=FOLDER):
         numpy.save(values / f"{key}.npy", value.numpy())
     os.replace(temporary, target)
     print(f"{target} ({target.stat().st_size / 1e6:.0f} MB)", flush=True)
+    return None
 
 
 def main():

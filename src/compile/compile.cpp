@@ -159,8 +159,8 @@ static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, con
 static Diagnosed<Compilation> compilePackage(const std::string& path, const CompileOptions& options) {
   if (!options.startFrom.empty() || !options.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "a package is compiled: there is no phase to begin or to end with"};
-  const std::vector<std::string_view> known = backendNames();
-  if (!options.backend.empty() && std::find(known.begin(), known.end(), options.backend) == known.end())
+  const std::vector<std::string_view> backends = backendNames();
+  if (!options.backend.empty() && std::find(backends.begin(), backends.end(), options.backend) == backends.end())
     return makeBackend(options).error();
   auto package = openPackage(path);
   if (!package.ok()) return package.error();

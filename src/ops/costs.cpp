@@ -38,11 +38,16 @@ double conv(const CostContext& use) {
 }
 
 double blockedConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 4) * shareOfChannels(use); }
+double byteConv(const CostContext& use) {
+  constexpr double kBytesOfFour = 4;
+  return 2 * product(use.type(1).shape(), 1, 4) * kBytesOfFour * shareOfChannels(use);
+}
 // As a direct convolution would need, so that both can be compared.
 double winogradConv(const CostContext& use) {
   return 2 * 9 * product(use.type(1).shape(), 2, 3) * shareOfChannels(use);
 }
 double depthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 4); }
+double byteDepthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 3); }
 
 // A score and a share of a value for each key.
 double attention(const CostContext& use) {

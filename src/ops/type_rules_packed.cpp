@@ -50,6 +50,34 @@ Types windowed(const InferContext& c, const Window& window, int64_t outputs, int
   return std::vector{x.withShape(std::move(shape))};
 }
 
+constexpr int64_t kFour = 4;  // bytes that are multiplied together
+
+// [..., k] by panels; a row of results of `kind`.
+Types product(const InferContext& c, int64_t k, ElemKind kind) {
+  const Type& a = c.type(0);
+  const int64_t n = c.attrs.integer("n");
+  const int64_t panel = c.type(1).dim(2);
+  if (panel < 1) return badNode(fmt::format("expected panels with columns, got {}", c.type(1).text()));
+  std::vector<int64_t> expected{quotientUp(n, panel), k, panel};
+  if (c.type(1).rank() == 4) expected.push_back(kFour);
+  AGLOW_OK(checkShape(c, 1, Shape(expected)));
+  std::vector<int64_t> dims = a.shape().dims();
+  dims.back() = n;
+  AGLOW_TRY(Shape shape, computedShape(std::move(dims)));
+  return std::vector{Type(kind, std::move(shape))};
+}
+
+// Groups that read and give whole blocks and panels.
+Status checkGroups(const InferContext& c, int64_t depth) {
+  const int64_t lanes = c.attrs.integer("lanes"), outputs = c.attrs.integer("outputs");
+  const int64_t group = c.attrs.integer("group"), panel = 2 * lanes;
+  if (group == 1 || (outputs % group == 0 && outputs / group % panel == 0 && depth % lanes == 0)) return {};
+  return badNode(
+      fmt::format("expected groups of whole blocks of {} and whole panels of {}, got {} and {} in {} "
+                  "groups",
+                  lanes, panel, depth * group, outputs, group));
+}
+
 }  // namespace
 
 Types packedMatMul(const InferContext& c) {
@@ -57,14 +85,15 @@ Types packedMatMul(const InferContext& c) {
   AGLOW_OK(checkRankIs(c, 1, 3));
   AGLOW_OK(checkCount(c, "n"));
   const Type& a = c.type(0);
-  const int64_t n = c.attrs.integer("n");
-  const int64_t panel = c.type(1).dim(2);
-  if (panel < 1) return badNode(fmt::format("expected panels with columns, got {}", c.type(1).text()));
-  AGLOW_OK(checkShape(c, 1, Shape{quotientUp(n, panel), a.dim(a.rank() - 1), panel}));
-  std::vector<int64_t> dims = a.shape().dims();
-  dims.back() = n;
-  AGLOW_TRY(Shape shape, computedShape(std::move(dims)));
-  return std::vector{a.withShape(std::move(shape))};
+  return product(c, a.dim(a.rank() - 1), a.kind());
+}
+
+Types byteMatMul(const InferContext& c) {
+  AGLOW_OK(checkRank(c, 0, 2));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  AGLOW_OK(checkCount(c, "n"));
+  const Type& a = c.type(0);
+  return product(c, quotientUp(a.dim(a.rank() - 1), kFour), ElemKind::Int32);
 }
 
 Types blockedConv(const InferContext& c) {
@@ -88,14 +117,56 @@ Types blockedConv(const InferContext& c) {
   if (planar && (group > 1 || x.dim(1) != *channels))
     return badNode(fmt::format("expected {} channels in planar 'x' and one group for filter {}, got {} and {} groups",
                                *channels, filter.text(), x.text(), group));
-  if (group > 1 && (outputs % group != 0 || outputs / group % panel != 0 || filter.dim(3) % lanes != 0))
-    return badNode(
-        fmt::format("expected groups of whole blocks of {} and whole panels of {}, got {} and {} in {} "
-                    "groups",
-                    lanes, panel, *channels, outputs, group));
+  AGLOW_OK(checkGroups(c, filter.dim(3)));
   if (!planar) AGLOW_OK(checkBlocks(c, *channels));
   AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
   return windowed(c, window, outputs, lanes);
+}
+
+static Status checkOutside(const InferContext& c) {
+  const int64_t outside = c.attrs.integer("outside");
+  if (outside >= 0 && outside <= UINT8_MAX) return {};
+  return badNode(fmt::format("expected 'outside' from 0 to {}, got {}", UINT8_MAX, outside));
+}
+
+Types byteDepthwiseConv(const InferContext& c) {
+  AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  AGLOW_OK(checkOutside(c));
+  const Type& x = c.type(0);
+  const Type& filter = c.type(1);
+  if (x.dim(4) < 1) return badNode(fmt::format("expected blocks with channels, got {}", x.text()));
+  AGLOW_OK(checkShape(c, 1, Shape{x.dim(1), filter.dim(1), filter.dim(2), x.dim(4)}));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
+  AGLOW_TRY(std::vector<Type> types, windowed(c, window, x.dim(1) * x.dim(4), x.dim(4)));
+  return std::vector{types.front().withKind(ElemKind::Int32)};
+}
+
+Types byteConv(const InferContext& c) {
+  const Type& x = c.type(0);
+  const Type& filter = c.type(1);
+  AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 6));
+  AGLOW_OK(checkCount(c, "lanes"));
+  AGLOW_OK(checkCount(c, "outputs"));
+  AGLOW_OK(checkCount(c, "group"));
+  const int64_t lanes = c.attrs.integer("lanes");
+  const int64_t outputs = c.attrs.integer("outputs");
+  const int64_t group = c.attrs.integer("group");
+  AGLOW_OK(checkOutside(c));
+  if (lanes % kFour != 0 || (x.dim(4) != lanes && x.dim(4) != kFour))
+    return badNode(
+        fmt::format("expected blocks of {} or {} channels, with whole fours of them, got {}", lanes, kFour, x.text()));
+  AGLOW_TRY(const Shape expected, computedShape({quotientUp(outputs, 2 * lanes), filter.dim(1), filter.dim(2),
+                                                 filter.dim(3), 2 * lanes, kFour}));
+  AGLOW_OK(checkShape(c, 1, expected));
+  const auto depth = checkedMul(filter.dim(3), kFour), channels = depth ? checkedMul(*depth, group) : std::nullopt;
+  if (!channels) return badNode(fmt::format("filter {} in {} groups reads too many channels", filter.text(), group));
+  AGLOW_OK(checkGroups(c, *depth));
+  AGLOW_OK(checkBlocks(c, *channels));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
+  AGLOW_TRY(std::vector<Type> types, windowed(c, window, outputs, lanes));
+  return std::vector{types.front().withKind(ElemKind::Int32)};
 }
 
 Types winogradConv(const InferContext& c) {

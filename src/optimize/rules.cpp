@@ -24,6 +24,7 @@ const std::vector<RuleTheme>& ruleThemes() {
       {"Reductions", "reduce_rules.cpp", Stage::Simplify, reduceRules()},
       {"Affine folding", "affine_rules.cpp", Stage::Simplify, affineRules()},
       {"Activation functions", "activation_rules.cpp", Stage::Simplify, activationRules()},
+      {"Quantized values", "quant_rules.cpp", Stage::Compose, quantRules()},
       {"Normalisations", "normalize_rules.cpp", Stage::Compose, normalizeRules()},
       {"Attention", "attention_rules.cpp", Stage::Compose, attentionRules()},
   };

@@ -31,6 +31,8 @@ std::vector<Rule> affineRules();
 std::vector<Rule> activationRules();
 // Softmax and normalisations found in reductions and arithmetic.
 std::vector<Rule> normalizeRules();
+// Quantized values computed with their integers.
+std::vector<Rule> quantRules();
 // Attention found in its products.
 std::vector<Rule> attentionRules();
 

@@ -1,4 +1,4 @@
-// The target operators on blocked channels and packed weights, computed in double.
+// The target operators on blocked channels and packed weights, computed in double, or in i32 where they are of bytes.
 #include <algorithm>
 
 #include "ops/winograd.h"
@@ -114,6 +114,90 @@ Status depthwiseConv(const KernelCall& call) {
     for (int64_t tap = 0; tap < taps; ++tap)
       for (int64_t ch = 0; ch < members; ++ch) weights[ch * taps + tap] = from[(tap * members + ch) * lanes];
   });
+  return {};
+}
+
+namespace {
+
+constexpr int64_t kFour = 4;  // bytes of neighbouring channels that lie together
+
+// Channel `c` of column `j` in panels of `panel` columns, `fours` fours of channels deep.
+int32_t weightOf(const int8_t* panels, int64_t fours, int64_t panel, int64_t c, int64_t j) {
+  return panels[((j / panel * fours + c / kFour) * panel + j % panel) * kFour + c % kFour];
+}
+
+}  // namespace
+
+// Sums wrap, as those of i32 do.
+Status byteMatMul(const KernelCall& call) {
+  const Shape &a = call.inType(0).shape(), &b = call.inType(1).shape();
+  const int64_t k = a[a.rank() - 1], n = call.attrs.integer("n"), rows = call.outType().elements() / n;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      uint32_t sum = 0;
+      for (int64_t c = 0; c < k; ++c)
+        sum += static_cast<uint32_t>(call.in[0].as<uint8_t>()[i * k + c] *
+                                     weightOf(call.in[1].as<int8_t>(), b[1], b[2], c, j));
+      call.out[0].as<int32_t>()[i * n + j] = static_cast<int32_t>(sum);
+    }
+  return {};
+}
+
+namespace {
+
+// Sums over windows of blocked bytes: channel o of the result reads `depth` channels from first(o) on, each with
+// weight(o, tap, channel of those).
+template <class First, class Weight>
+void convolveBytes(const KernelCall& call, const Window& window, int64_t outputs, int64_t depth, First first,
+                   Weight weight) {
+  const Blocks in(call.inType(0).shape()), out(call.outType().shape());
+  const int64_t outside = call.attrs.integer("outside"), kw = window.kernel[1];
+  const auto sumAt = [&](const uint8_t* x, int64_t o, int64_t y, int64_t column) {
+    uint32_t sum = 0;  // wraps, as i32 does
+    for (int64_t tap = 0; tap < window.kernel[0] * kw; ++tap) {
+      const int64_t row = y * window.strides[0] - window.before[0] + tap / kw * window.dilations[0];
+      const int64_t at = column * window.strides[1] - window.before[1] + tap % kw * window.dilations[1];
+      const bool inside = row >= 0 && row < in.height && at >= 0 && at < in.width;
+      for (int64_t c = 0; c < depth; ++c) {
+        const int64_t value = inside ? x[in.start(first(o) + c) + (row * in.width + at) * in.lanes] : outside;
+        sum += static_cast<uint32_t>(value * weight(o, tap, c));
+      }
+    }
+    return static_cast<int32_t>(sum);
+  };
+  for (int64_t n = 0; n < call.inType(0).dim(0); ++n)
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t i = 0; i < out.plane(); ++i)
+        call.out[0].as<int32_t>()[n * out.item() + out.start(o) + i * out.lanes] =
+            sumAt(call.in[0].as<uint8_t>() + n * in.item(), o, i / out.width, i % out.width);
+}
+
+}  // namespace
+
+Status byteConv(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const int64_t taps = filter[1] * filter[2], fours = filter[3], panel = filter[4], depth = fours * kFour;
+  const int64_t outputs = call.attrs.integer("outputs"), each = outputs / call.attrs.integer("group");
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  convolveBytes(
+      call, window, outputs, depth, [&](int64_t o) { return o / each * depth; },
+      [&](int64_t o, int64_t tap, int64_t c) {
+        // The panel of an output holds all taps one after the other.
+        const int8_t* panels = call.in[1].as<int8_t>() + (o / panel * taps + tap) * depth * panel;
+        return weightOf(panels, fours, panel, c, o % panel);
+      });
+  return {};
+}
+
+Status byteDepthwiseConv(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const int64_t taps = filter[1] * filter[2], lanes = filter[3];
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  convolveBytes(
+      call, window, filter[0] * lanes, 1, [](int64_t o) { return o; },
+      [&](int64_t o, int64_t tap, int64_t) -> int32_t {
+        return call.in[1].as<int8_t>()[(o / lanes * taps + tap) * lanes + o % lanes];
+      });
   return {};
 }
 

@@ -15,7 +15,14 @@ AnyKernel findKernel(const std::string& name) {
   WIDTHS(NAME##_r1) \
   WIDTHS(NAME##_r2) \
   WIDTHS(NAME##_r3) WIDTHS(NAME##_r4) WIDTHS(NAME##_r5) WIDTHS(NAME##_r6) WIDTHS(NAME##_r7) WIDTHS(NAME##_r8)
-  ROWS(depthwise) ROWS(grouped) ROWS(max_planes) ROWS(mean_planes) return nullptr;
+  ROWS(depthwise)
+  ROWS(byte_depthwise)
+  ROWS(grouped)
+  ROWS(max_planes)
+  ROWS(max_planes_u8)
+  ROWS(max_planes_i8)
+  ROWS(mean_planes)
+  return nullptr;
 }
 
 template <int W>
@@ -38,6 +45,12 @@ void checkPlanes(uint64_t seed, int& cuts) {
     const Tensor filter = randomTensor(rng, {x.type().dim(1), kh, kw, members, W});
     checkRow<W>(depthwise, {x, filter}, convRows(), findKernel, machine, 1e-4, &cuts);
   }
+  Attrs bytes = attrsOf("ByteDepthwiseConv");
+  for (const char* name : {"strides", "pads", "dilations"}) bytes.set(name, depthwise.ints(name));
+  bytes.set("outside", rng.flip() ? 0 : rng.between(1, 255));
+  checkRow<W, int32_t>(
+      bytes, {randomBytes(rng, x.type().shape()), randomBytes(rng, {x.type().dim(1), kh, kw, W}, ElemKind::Int8)},
+      convRows(), findKernel, machine, 0);
 
   if (seed % 3 == 0) {
     std::vector<double> values = x.doubles();
@@ -52,6 +65,9 @@ void checkPlanes(uint64_t seed, int& cuts) {
     pool.set("dilations", std::vector<int64_t>{dy, dx, 1});
     if (std::string_view(op) == "AvgPool") pool.set("count_include_pad", int64_t{rng.flip()});
     checkRow<W>(pool, {x}, convRows(), findKernel, machine);
+    if (std::string_view(op) == "AvgPool") continue;
+    checkRow<W, uint8_t>(pool, {randomBytes(rng, x.type().shape())}, convRows(), findKernel, machine, 0);
+    checkRow<W, int8_t>(pool, {randomBytes(rng, x.type().shape(), ElemKind::Int8)}, convRows(), findKernel, machine, 0);
   }
 }
 

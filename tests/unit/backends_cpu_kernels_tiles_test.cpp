@@ -3,6 +3,7 @@
 
 #include "unit/cpu_kernels.h"
 // After what keeps the compiler quiet about vectors.
+#include "backends/cpu/kernels/gemm/byte_tile.kernel.cpp"
 #include "backends/cpu/kernels/gemm/dot.kernel.cpp"
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
 #include "backends/cpu/kernels/gemm/pack.h"
@@ -12,7 +13,9 @@ namespace aglow::cpu {
 namespace {
 
 AnyKernel findKernel(const std::string& name) {
-  TILE_WIDTHS;
+  TILE_WIDTHS(tiles);
+  TILE_WIDTHS(byte_tiles);
+  KERNEL(fill_rows);
   WIDTHS(matvec_m1);
   WIDTHS(matvec_m2);
   WIDTHS(matvec_m3);
@@ -46,6 +49,57 @@ void checkConv(uint64_t seed, int& cuts) {
                           : randomTensor(rng, {images, ceilDiv(group * channels, W), h, w, W});
   const Tensor filter = packFilter(randomTensor(rng, {outputs, channels, kh, kw}), 2 * W);
   checkRow<W>(attrs, {x, filter}, convRows(), findKernel, machine, 1e-4, &cuts);
+}
+
+// Blocks of all lanes, or of four channels.
+template <int W>
+void checkByteConv(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const bool few = rng.between(0, 3) == 0, pads = rng.flip();
+  const int64_t group = !few && rng.between(0, 3) == 0 ? 2 : 1;
+  const int64_t channels = group > 1 ? W * rng.between(1, 2) : rng.between(1, few ? 4 : 3 * W);
+  const int64_t outputs = group > 1 ? group * 2 * W * rng.between(1, 2) : rng.between(1, 5 * W);
+  const int64_t kh = rng.between(1, 3), kw = rng.between(1, 4), dy = rng.between(1, 2), dx = rng.between(1, 2);
+  const int64_t h = rng.between(kh * dy, 9), w = rng.between(kw * dx, 33), block = few ? 4 : W;
+  const auto pad = [&] { return pads ? rng.between(0, 3) : 0; };
+  Attrs attrs = attrsOf("ByteConv");
+  attrs.set("strides", std::vector<int64_t>{rng.between(1, 2), rng.between(1, 3)});
+  attrs.set("pads", std::vector<int64_t>{pad(), pad(), pad(), pad()});
+  attrs.set("dilations", std::vector<int64_t>{dy, dx});
+  attrs.set("group", group);
+  attrs.set("outputs", outputs);
+  attrs.set("lanes", int64_t{W});
+  attrs.set("outside", rng.flip() ? 0 : rng.between(1, 255));
+  const Tensor x = randomBytes(rng, {rng.between(1, 2), ceilDiv(group * channels, block), h, w, block});
+  const Tensor filter = packByteFilter(randomBytes(rng, {outputs, channels, kh, kw}, ElemKind::Int32), 2 * W);
+  checkRow<W, int32_t>(attrs, {x, filter}, convRows(), findKernel, machine, 0);
+}
+
+template <int W>
+void checkByteProduct(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t m = rng.between(1, 40), k = rng.pick<int64_t>({1024, 1101, rng.between(1, 70), rng.between(1, 70)}),
+                n = rng.between(1, 150);
+  const Tensor a = rng.flip() ? randomBytes(rng, {m, k}) : randomBytes(rng, {2, rng.between(1, 9), k});
+  Attrs attrs = attrsOf("ByteMatMul");
+  attrs.set("n", n);
+  checkRow<W, int32_t>(attrs, {a, packByteMatrix(randomBytes(rng, {k, n}, ElemKind::Int32), 2 * W)}, gemmRows(),
+                       findKernel, machine, 0);
+}
+
+TEST(CpuTiles, Bytes) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    checkByteConv<4>(seed);
+    checkByteConv<8>(seed + 1000);
+    checkByteConv<16>(seed + 2000);
+    checkByteProduct<4>(seed);
+    checkByteProduct<8>(seed + 1000);
+    checkByteProduct<16>(seed + 2000);
+  }
 }
 
 TEST(CpuTiles, Convolutions) {

@@ -24,7 +24,7 @@ namespace aglow::cpu {
 namespace {
 
 AnyKernel findKernel(const std::string& name) {
-  TILE_WIDTHS;
+  TILE_WIDTHS(tiles);
   WIDTHS(winograd2_r6);
   WIDTHS(winograd2_r14);
   WIDTHS(winograd4_r6);

@@ -117,6 +117,46 @@ TEST(BlockedLayout, GroupsOfAFewChannelsStayInBlocks) {
   }
 }
 
+// Numbers of a signed byte, as i32.
+Value byteWeights(Network& n, const Shape& shape) {
+  std::vector<int64_t> values(static_cast<size_t>(shape.elements()));
+  for (int64_t& v : values) v = n.rng.between(INT8_MIN, INT8_MAX);
+  return n.b.constant(Tensor::fromInts(Type(ElemKind::Int32, shape), values));
+}
+
+Value asBytes(Network& n, Value x, ElemKind kind) {
+  const Value wide = n.b.casted(n.b.mul(n.b.casted(x, ElemKind::Float32), n.b.scalar(ElemKind::Float32, 50)), kind);
+  return wide;
+}
+
+TEST(BlockedLayout, BytesLessAnOffsetAreConvolvedAsBytes) {
+  for (const ElemKind kind : {ElemKind::UInt8, ElemKind::Int8})
+    for (const int64_t offset : {0, 7, 100}) {
+      Network n;
+      const auto centered = [&](Value bytes) {
+        const Value wide = n.b.casted(bytes, ElemKind::Int32);
+        return offset == 0 ? wide : n.b.sub(wide, n.b.scalar(ElemKind::Int32, static_cast<double>(offset)));
+      };
+      Value x = asBytes(n, n.image({2, 3, 9, 8}), kind);
+      Value sum = n.b.conv(centered(x), byteWeights(n, {24, 3, 3, 3}), byteWeights(n, {24}), {.pads = {1, 1, 1, 1}});
+      x = n.b.maxPool(n.b.casted(sum, kind), {.kernel = {2, 2}, .pads = {0, 1, 1, 0}});
+      sum = n.b.conv(centered(x), byteWeights(n, {24, 1, 3, 3}), {},
+                     {.strides = {2, 1}, .pads = {0, 1, 2, 1}, .group = 24});
+      sum = n.b.conv(centered(n.b.casted(sum, kind)), byteWeights(n, {40, 24, 1, 1}), {}, {});
+      const Value flat = n.b.reshaped(n.b.casted(sum, kind), {2, sum.type().elements() / 2});
+      n.b.output("y", n.b.matMul(centered(flat), byteWeights(n, {flat.dim(1), 33})));
+      for (const int64_t lanes : {4, 8, 16}) {
+        const Function& f = laidOut(n, lanes);
+        Rng rng(7);
+        EXPECT_TRUE(sameResults(n.f, f, randomBindings(rng, n.f))) << lanes << " lanes\n" << print(f);
+        EXPECT_EQ(countOf(f, Op::Conv) + countOf(f, Op::MatMul), 0);
+        EXPECT_EQ(countOf(f, Op::ByteConv), 2);
+        EXPECT_EQ(countOf(f, Op::ByteDepthwiseConv), 1);
+        EXPECT_EQ(countOf(f, Op::ByteMatMul), 1);
+      }
+    }
+}
+
 TEST(BlockedLayout, GatesFromMatrixProductsBroadcast) {
   Network n;
   const Value x = n.conv(n.image({2, 16, 6, 6}), 24, 3);

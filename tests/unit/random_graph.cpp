@@ -53,7 +53,7 @@ Tensor randomTensor(Random& random, const Type& type, double low, double high) {
 namespace {
 
 // Operators whose operands share more extents than chance finds: one letter an extent, maybe with a
-// factor before it.
+// factor before it, or a number.
 struct Layout {
   std::string_view op;
   std::vector<std::string_view> operands;
@@ -67,6 +67,9 @@ const std::vector<Layout> kLayouts = {
     {"BlockedConv", {"n b h w c", "p k l i 2c"}},
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},
+    {"ByteMatMul", {"m k", "p f 2c 4"}},
+    {"ByteConv", {"n b h w 4c", "p k l f 8c 4"}},
+    {"ByteDepthwiseConv", {"n b h w c", "b k l c"}},
 };
 
 // One try.
@@ -89,8 +92,12 @@ public:
       if (layout.op != op.name) continue;
       std::vector<int64_t> dims;
       int64_t factor = 1;
-      for (const char c : layout.operands[static_cast<size_t>(&def - op.in.begin())]) {
+      for (const char c : std::string(layout.operands[static_cast<size_t>(&def - op.in.begin())]) + ' ') {
         if (c >= '1' && c <= '9') factor = c - '0';
+        if (c == ' ' && factor != 1) {
+          dims.push_back(factor);
+          factor = 1;
+        }
         if (c < 'a' || c > 'z') continue;
         int64_t& extent = letters_[static_cast<size_t>(c - 'a')];
         if (extent == 0) extent = random_.between(1, 3);

@@ -453,6 +453,7 @@ bool operandsAreConstant(const aglow::Node& node) {
 
 // Replaces nodes after `last` whose operands are constant by their small results, so that shape arithmetic vanishes
 // while the model is read. A node that cannot be computed stays; it fails again, with its place, when it is run.
+// Quantized weights stay what they are: the optimizer computes with their integers.
 void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
   std::unordered_map<const aglow::Node*, std::vector<Value>> folded;
   aglow::Node* node = last == nullptr ? function_->front() : function_->next(last);
@@ -460,7 +461,7 @@ void GraphImport::foldSince(aglow::Node* last, std::vector<Imported>& results) {
     aglow::Node* next = function_->next(node);
     int64_t bytes = 0;
     for (const Type& type : node->types()) bytes += type.bytes();
-    if (bytes <= kFoldBytes && operandsAreConstant(*node)) {
+    if (bytes <= kFoldBytes && node->op() != Op::DequantizeLinear && operandsAreConstant(*node)) {
       auto values = evaluator_.evaluate(*node, constantOperands(*node));
       if (values.ok()) {
         std::vector<Value>& constants = folded[node];

@@ -3,7 +3,7 @@
 //
 // Blocked channels: [batch, channel, height, width] becomes [batch, channel / lanes, height, width, lanes], the last
 // block filled up with lanes of any value, which are never read. Packed weights hold the result's channels in panels of
-// 2 * lanes, zero after the last channel.
+// 2 * lanes, zero after the last channel. Bytes of weights lie in fours of neighbouring channels of the input.
 #pragma once
 
 #include "ops/kind_sets.h"
@@ -14,7 +14,10 @@
 namespace aglow::records {
 
 inline constexpr KindSet kPackedKinds = kindSet(ElemKind::Float32);
+inline constexpr KindSet kBytes = kindSet(ElemKind::UInt8), kByteWeights = kindSet(ElemKind::Int8);
 inline constexpr AttrDef kOutputs{.name = "outputs", .kind = AttrKind::Int, .doc = "channels of the result"};
+inline constexpr AttrDef kOutside{
+    .name = "outside", .kind = AttrKind::Int, .doc = "what x is outside of the image, 0 to 255"};
 inline constexpr AttrDef kLanes{.name = "lanes", .kind = AttrKind::Int, .doc = "channels of a block"};
 
 inline constexpr OpDef kPacked[] = {
@@ -50,6 +53,31 @@ inline constexpr OpDef kPacked[] = {
      .attrs = {kStrides, kPads, kDilations},
      .infer = infer::depthwiseConv,
      .cost = cost::depthwiseConv},
+    {.name = "ByteMatMul",
+     .doc = "Product of bytes [..., m, k] by one matrix of n columns of signed bytes in panels, "
+            "[n / panel, k / 4, panel, 4], with sums in i32.",
+     .kind = OpKind::Target,
+     .in = {{"a", kBytes}, {"b", kByteWeights}},
+     .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of b"}},
+     .infer = infer::byteMatMul,
+     .cost = cost::matMul},
+    {.name = "ByteConv",
+     .doc = "Convolution of blocked channels of bytes, in blocks of `lanes` or of 4, with sums in i32; filter "
+            "[outputs / panel, kernel height, kernel width, in channel / group / 4, panel, 4]. The channels of a group "
+            "fill whole blocks, and its results whole panels.",
+     .kind = OpKind::Target,
+     .in = {{"x", kBytes}, {"filter", kByteWeights}},
+     .attrs = {kStrides, kPads, kDilations, kGroup, kOutputs, kLanes, kOutside},
+     .infer = infer::byteConv,
+     .cost = cost::byteConv},
+    {.name = "ByteDepthwiseConv",
+     .doc = "Convolution of blocked channels of bytes, each by itself, with sums in i32; filter [channel / lanes, "
+            "kernel height, kernel width, lanes].",
+     .kind = OpKind::Target,
+     .in = {{"x", kBytes}, {"filter", kByteWeights}},
+     .attrs = {kStrides, kPads, kDilations, kOutside},
+     .infer = infer::byteDepthwiseConv,
+     .cost = cost::byteDepthwiseConv},
 };
 
 }  // namespace aglow::records

@@ -28,9 +28,12 @@ using Lanes = T __attribute__((ext_vector_type(W)));
 // Takes `count` neighbouring elements of a result (W, but for the last of a row), computes what is fused with them, and
 // stores. The result is seen as four axes, as the plan says; the coordinates are of the first element, and the lanes
 // run along the last axis.
+template <int W, class T = float>
+using Epilogue = void(Lanes<T, W> value, void* const* p, int64_t c0, int64_t c1, int64_t c2, int64_t c3, int64_t count);
+
+// In each lane, the sum plus four products of an unsigned and a signed byte, as the target does it best.
 template <int W>
-using Epilogue = void(Lanes<float, W> value, void* const* p, int64_t c0, int64_t c1, int64_t c2, int64_t c3,
-                      int64_t count);
+using Dot = Lanes<int32_t, W>(Lanes<int32_t, W> sum, Lanes<int32_t, W> bytes, Lanes<int32_t, W> weights);
 
 // Element `index` of a tensor of any kind, widened to a domain: float, double or int64_t; and back, rounded or wrapped
 // as the kind asks.

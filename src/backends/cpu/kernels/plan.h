@@ -28,7 +28,7 @@ struct Machine {
 
 // A function that generated code hands to a kernel, after its four parameters.
 struct FunctionParam {
-  enum class Kind : uint8_t { Epilogue, Load, Store };
+  enum class Kind : uint8_t { Epilogue, Dot, Load, Store };
   enum class Domain : uint8_t { F32, F64, I64 };
   Kind kind = Kind::Epilogue;
   Domain domain = Domain::F32;  // Load, Store

@@ -79,8 +79,9 @@ Ints Blocks::spatialList(Ints list, int64_t missing, int64_t last) {
 
 Value Blocks::fromPlanar(Builder& b, Value x) const {
   Ints dims = this->dims(x.shape());
-  // A single block is filled up after the move, which then has less to do.
-  if (dims[1] > 1) x = padded(b, x, 1, dims[1] * lanes_);
+  // A single block is filled up after the move, which then has less to do; a small one before, where rows are long.
+  constexpr int64_t kSmall = 4;
+  if (dims[1] > 1 || lanes_ <= kSmall) x = padded(b, x, 1, dims[1] * lanes_);
   dims.back() = x.dim(1) / dims[1];
   Ints split{dims[0], dims[1], dims.back()}, perm{0, 1};
   split.insert(split.end(), x.shape().dims().begin() + 2, x.shape().dims().end());

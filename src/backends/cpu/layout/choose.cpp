@@ -22,8 +22,7 @@ public:
 
   LayoutChoice run() {
     for (const auto& node : function_.nodes())
-      if (const ConvForm form = convFormOf(*node, blocks_, winograd_); form != ConvForm::None)
-        choice_.convs.emplace(node.get(), form);
+      if (const ConvForm form = convFormOf(*node, blocks_, winograd_); form != ConvForm::None) choose(*node, form);
     if (choice_.convs.empty()) return {};
     for (const auto& node : function_.nodes()) place(*node);
     for (Placeholder* place : function_.module().placeholders()) price(*place);
@@ -35,6 +34,12 @@ public:
   }
 
 private:
+  void choose(Node& conv, ConvForm form) {
+    choice_.convs.emplace(&conv, form);
+    const Value image = imageOf(conv, form);
+    if (image != conv.input(0)) readers_[image.node].push_back(readsPlanes(form) ? MinCut::kSink : MinCut::kSource);
+  }
+
   int64_t blockedElements(const Shape& planar) const { return Shape(blocks_.dims(planar)).elements(); }
 
   bool canHaveBlocks(Node& node) const {
@@ -65,8 +70,10 @@ private:
     Node& user = *use.user;
     if (user.function() != &function_) return std::nullopt;
     if (use.slot == Use::kPredicate) return MinCut::kSink;
-    if (const auto conv = choice_.convs.find(&user); conv != choice_.convs.end())
-      return use.slot == 0 && conv->second != ConvForm::Planar ? MinCut::kSource : MinCut::kSink;
+    if (const auto conv = choice_.convs.find(&user); conv != choice_.convs.end()) {
+      if (use.slot == 0 && imageOf(user, conv->second) != user.input(0)) return std::nullopt;
+      return use.slot == 0 && !readsPlanes(conv->second) ? MinCut::kSource : MinCut::kSink;
+    }
     if (leadsToChannelsLast(user) || leadsFromChannelsLast(user)) return std::nullopt;
     const int vertex = vertexOf(user);
     return vertex != MinCut::kSink && findBlockedOp(user)->follows(user, use.slot) ? vertex : MinCut::kSink;
@@ -76,6 +83,7 @@ private:
     if (node.resultCount() != 1 || !Blocks::canHold(node.type())) return;
     const int maker = vertexOf(node);
     std::vector<int> readers;
+    if (const auto it = readers_.find(&node); it != readers_.end()) readers = it->second;
     for (const Use& use : node.uses())
       if (const std::optional<int> wanted = wantedBy(use)) readers.push_back(*wanted);
     if (std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == maker; })) return;
@@ -98,6 +106,8 @@ private:
   LayoutChoice choice_;
   MinCut cut_;
   std::unordered_map<const Node*, int> vertices_;
+  // Of values that convolutions read in place of their operands.
+  std::unordered_map<const Node*, std::vector<int>> readers_;
 };
 
 }  // namespace

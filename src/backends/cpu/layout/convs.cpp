@@ -1,10 +1,15 @@
 // Convolutions over one and two spatial axes; one axis is the second of two.
 #include "backends/cpu/layout/convs.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
+#include <optional>
 
 #include "backends/cpu/kernels/conv/winograd_filter.h"
 #include "backends/cpu/kernels/gemm/pack.h"
+#include "backends/cpu/layout/bytes.h"
 #include "graph/op_views.h"
 
 namespace aglow {
@@ -45,14 +50,61 @@ private:
 
 }  // namespace
 
+namespace {
+
+constexpr int64_t kImageChannels = 4;
+
+// What ByteConv has to take for bytes outside of the image, if it can.
+std::optional<int64_t> outsideOf(const ShiftedBytes& x) {
+  const std::optional<int64_t> shift = x.known();
+  if (!shift) return std::nullopt;
+  const int64_t outside = (x.bytes.kind() == ElemKind::Int8 ? kSignedShift : 0) - *shift;
+  if (outside < 0 || outside > UINT8_MAX) return std::nullopt;
+  return outside;
+}
+
+ConvForm byteForm(const ConvNode& node, const Conv2d& conv, int64_t lanes) {
+  const std::optional<ShiftedBytes> x = shiftedBytes(node.x());
+  if (!x || x->bytes.shape() != node.x().shape() || !outsideOf(*x) ||
+      !fitsSignedBytes(asConstant(node.filter())->tensor()))
+    return ConvForm::None;
+  const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
+  if (conv.group > 1 && conv.group == conv.channels && conv.group == conv.outputs) return ConvForm::DepthwiseBytes;
+  if (conv.group > 1) return whole ? ConvForm::Bytes : ConvForm::None;
+  return conv.channels <= kImageChannels ? ConvForm::FewBytes : ConvForm::Bytes;
+}
+
+// In each output channel, the sum of all weights.
+std::vector<int64_t> weightSums(const Tensor& filter) {
+  const int64_t outputs = filter.type().dim(0), each = outputs == 0 ? 0 : filter.type().elements() / outputs;
+  const auto* weights = filter.ref().as<const int32_t>();
+  std::vector<int64_t> sums(static_cast<size_t>(outputs));
+  for (int64_t& sum : sums) {
+    sum = std::accumulate(weights, weights + each, int64_t{0});
+    weights += each;
+  }
+  return sums;
+}
+
+}  // namespace
+
+Value imageOf(Node& node, ConvForm form) {
+  const bool bytes = form == ConvForm::Bytes || form == ConvForm::FewBytes || form == ConvForm::DepthwiseBytes;
+  return bytes ? shiftedBytes(node.input(0))->bytes : node.input(0);
+}
+
 ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
-  constexpr int64_t kImageChannels = 4;
-  if (node.op() != Op::Conv || node.predicate() || node.type().kind() != ElemKind::Float32) return ConvForm::None;
+  const ElemKind kind = node.type().kind();
+  if (node.op() != Op::Conv || node.predicate() || (kind != ElemKind::Float32 && kind != ElemKind::Int32))
+    return ConvForm::None;
   const int rank = node.type().rank();
   if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0 || !isConstant(node.input(1)))
     return ConvForm::None;
   const Conv2d conv{ConvNode(node)};
   const int64_t lanes = blocks.lanes();
+  // Vectors that are mostly empty on both sides win nothing.
+  if (conv.group == 1 && conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
+  if (kind == ElemKind::Int32) return byteForm(ConvNode(node), conv, lanes);
   if (conv.group > 1) {
     // Weights of all members of a group stay in registers beside results.
     const int64_t members = conv.channels / conv.group;
@@ -61,14 +113,57 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
     const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
     return whole ? ConvForm::Direct : ConvForm::None;
   }
-  // Vectors that are mostly empty on both sides win nothing.
-  if (conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
   if (conv.channels < lanes && conv.channels <= kImageChannels) return ConvForm::Planar;
   const bool square = conv.kernelHeight == 3 && conv.kernelWidth == 3 && conv.isUnit();
   if (winograd && square && cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
     return ConvForm::Winograd;
   return ConvForm::Direct;
 }
+
+namespace {
+
+// Along the channels of a result.
+Value alongChannels(BlockSource& source, const Node& node, const Tensor& known) {
+  Ints along(static_cast<size_t>(node.type().rank()), 1);
+  along[1] = known.type().elements();
+  return source.b.constant(source.blocks.tensor(known.retyped(known.type().withShape(Shape(along)))));
+}
+
+// (x + shift) * w is x * w + shift * w, and outside of the image x is what makes this 0.
+Value byteConv(Node& node, ConvForm form, const Conv2d& conv, const Tensor& filter, BlockSource& source) {
+  constexpr int64_t kFour = 4;
+  Builder& b = source.b;
+  const ShiftedBytes image = *shiftedBytes(node.input(0));
+  const int64_t outside = *outsideOf(image), lanes = source.blocks.lanes();
+  const Value bytes = form == ConvForm::FewBytes ? Blocks(kFour).fromPlanar(b, source.planar(image.bytes))
+                                                 : source.blocked(image.bytes);
+  const Value x = unsignedBytes(b, bytes);
+  const Value y =
+      form == ConvForm::DepthwiseBytes
+          ? b.byteDepthwiseConv(
+                x, b.constant(cpu::packByteDepthwise(filter, lanes)),
+                {.strides = conv.strides, .pads = conv.pads, .dilations = conv.dilations, .outside = outside})
+          : b.byteConv(x, b.constant(cpu::packByteFilter(filter, 2 * lanes)),
+                       {.strides = conv.strides,
+                        .pads = conv.pads,
+                        .dilations = conv.dilations,
+                        .group = conv.group,
+                        .outputs = conv.outputs,
+                        .lanes = lanes,
+                        .outside = outside});
+  std::vector<int64_t> added = weightSums(filter);
+  for (int64_t& sum : added) sum *= -outside;
+  const ConvNode v(node);
+  if (const Constant* bias = v.bias() ? asConstant(v.bias()) : nullptr) {
+    const std::vector<int64_t> more = bias->tensor().toInts();
+    std::transform(added.begin(), added.end(), more.begin(), added.begin(), std::plus<>());
+  }
+  for (int64_t& sum : added) sum = static_cast<int32_t>(sum);  // wraps, as sums of i32 do
+  if (std::all_of(added.begin(), added.end(), [](int64_t sum) { return sum == 0; })) return y;
+  return b.add(y, alongChannels(source, node, Tensor::fromInts(Type(ElemKind::Int32, Shape{conv.outputs}), added)));
+}
+
+}  // namespace
 
 Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
   const ConvNode v(node);
@@ -90,6 +185,12 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
                          {.tile = tile, .pads = conv.pads, .outputs = conv.outputs, .lanes = lanes});
       break;
     }
+    case ConvForm::Bytes:
+    case ConvForm::FewBytes:
+    case ConvForm::DepthwiseBytes:
+      y = byteConv(node, form, conv, filter, source);
+      if (!v.bias() || isConstant(v.bias())) return y;
+      break;
     default: {
       Value x = form == ConvForm::Planar ? source.planar(v.x()) : source.blocked(v.x());
       if (form == ConvForm::Planar && x.rank() == 3) x = b.reshaped(x, {x.dim(0), x.dim(1), 1, x.dim(2)});
@@ -103,11 +204,10 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
     }
   }
   if (!v.bias()) return y;
+  if (const Constant* bias = asConstant(v.bias())) return b.add(y, alongChannels(source, node, bias->tensor()));
   Ints along(static_cast<size_t>(node.type().rank()), 1);
   along[1] = conv.outputs;
-  const Constant* bias = asConstant(v.bias());
-  if (bias == nullptr) return b.add(y, source.blocks.fromPlanar(b, b.reshaped(source.planar(v.bias()), along)));
-  return b.add(y, b.constant(source.blocks.tensor(bias->tensor().retyped(v.bias().type().withShape(Shape(along))))));
+  return b.add(y, source.blocks.fromPlanar(b, b.reshaped(source.planar(v.bias()), along)));
 }
 
 }  // namespace aglow

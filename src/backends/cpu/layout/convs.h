@@ -7,14 +7,23 @@
 namespace aglow {
 
 enum class ConvForm : uint8_t {
-  None,       // stays as it is
-  Planar,     // BlockedConv that reads the image as it is
-  Direct,     // BlockedConv
-  Winograd,   // WinogradConv
-  Depthwise,  // DepthwiseConv, of groups that fill no block
+  None,            // stays as it is
+  Planar,          // BlockedConv that reads the image as it is
+  Direct,          // BlockedConv
+  Winograd,        // WinogradConv
+  Depthwise,       // DepthwiseConv, of groups that fill no block
+  Bytes,           // ByteConv
+  FewBytes,        // ByteConv of an image with few channels
+  DepthwiseBytes,  // ByteDepthwiseConv
 };
 
+// Whether the image is read as it is, in planes.
+inline bool readsPlanes(ConvForm form) { return form == ConvForm::Planar || form == ConvForm::FewBytes; }
+
 ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd);
+
+// The value that a convolution in this form reads: its operand, or the bytes that this is made of.
+Value imageOf(Node& node, ConvForm form);
 
 // The result of the convolution in blocks.
 Value blockedConv(Node& node, ConvForm form, BlockSource& source);

@@ -1,5 +1,8 @@
 // The pass that packs constant right sides of matrix products, each once for all products by it.
+#include <optional>
+
 #include "backends/cpu/kernels/gemm/pack.h"
+#include "backends/cpu/layout/bytes.h"
 #include "backends/cpu/layout/layout.h"
 #include "graph/builder.h"
 
@@ -7,12 +10,14 @@ namespace aglow {
 
 namespace {
 
-// One f32 matrix, with columns enough that panels are not mostly empty.
-bool isPackable(const Type& type, int64_t panel) {
+// One matrix of f32, or of bytes as i32, with columns enough that panels are not mostly empty.
+bool isPackable(const Tensor& tensor, int64_t panel) {
   constexpr int64_t kMostlyEmpty = 4;
-  if (type.kind() != ElemKind::Float32 || type.rank() < 2) return false;
+  const Type& type = tensor.type();
+  if (type.rank() < 2) return false;
   const int64_t k = type.dim(type.rank() - 2), n = type.dim(type.rank() - 1);
-  return type.elements() == k * n && k > 0 && kMostlyEmpty * n >= panel;
+  if (type.elements() != k * n || k == 0 || kMostlyEmpty * n < panel) return false;
+  return type.kind() == ElemKind::Float32 || (type.kind() == ElemKind::Int32 && fitsSignedBytes(tensor));
 }
 
 // The products that a value is the right side of.
@@ -20,26 +25,53 @@ std::vector<Node*> productsBy(const Node& b, const Function& function) {
   std::vector<Node*> products;
   for (const Use& use : b.uses())
     if (use.user->op() == Op::MatMul && use.user->function() == &function && use.slot == 1 && !use.user->predicate() &&
-        use.user->type().elements() > 0)
+        use.user->type().elements() > 0 && (b.type().kind() == ElemKind::Float32 || shiftedBytes(use.user->input(0))))
       products.push_back(use.user);
   return products;
+}
+
+// The sums of the columns of a matrix [k, n] of i32, times a number.
+Value columnSums(Builder& b, const Tensor& matrix, int64_t factor = 1) {
+  const int64_t k = matrix.type().dim(0), n = matrix.type().dim(1);
+  const auto* from = matrix.ref().as<const int32_t>();
+  std::vector<int64_t> sums(static_cast<size_t>(n));
+  for (int64_t i = 0; i < k * n; ++i) sums[static_cast<size_t>(i % n)] += from[i];
+  for (int64_t& sum : sums) sum = static_cast<int32_t>(sum * factor);  // wraps, as i32 does
+  return b.constant(Tensor::fromInts(Type(ElemKind::Int32, Shape{n}), sums));
+}
+
+// (a + shift) * b is a * b + shift * b.
+Value byteProduct(Builder& b, Value left, const Tensor& matrix, Value panels) {
+  const ShiftedBytes a = *shiftedBytes(left);
+  const Value y =
+      b.byteMatMul(unsignedBytes(b, b.reshaped(a.bytes, left.shape().dims())), panels, {.n = matrix.type().dim(1)});
+  const int64_t more = a.bytes.kind() == ElemKind::Int8 ? -kSignedShift : 0;
+  const std::optional<int64_t> known = a.known();
+  if (known) return *known + more == 0 ? y : b.add(y, columnSums(b, matrix, *known + more));
+  Value shift = b.reshaped(a.shift, {});
+  if (a.negative) shift = b.neg(shift);
+  if (more != 0) shift = b.add(shift, b.scalar(ElemKind::Int32, static_cast<double>(more)));
+  return b.add(y, b.mul(columnSums(b, matrix), shift));
 }
 
 Result<bool> packWeights(Function& function, PassContext& context, int64_t panel) {
   int64_t packed = 0;
   for (Constant* constant : function.module().constants()) {
     const Type& type = constant->type();
-    if (!isPackable(type, panel)) continue;
+    if (!isPackable(constant->tensor(), panel)) continue;
     const std::vector<Node*> products = productsBy(*constant, function);
     if (products.empty()) continue;
     const int64_t k = type.dim(type.rank() - 2), n = type.dim(type.rank() - 1);
     const Tensor matrix = constant->tensor().retyped(type.withShape(Shape{k, n}));
-    Constant* panels = function.module().addConstant(constant->name(), cpu::packMatrix(matrix, panel));
+    const bool bytes = type.kind() == ElemKind::Int32;
+    Constant* panels = function.module().addConstant(
+        constant->name(), bytes ? cpu::packByteMatrix(matrix, panel) : cpu::packMatrix(matrix, panel));
     for (Node* product : products) {
       Builder b(function);
       b.before(product).named(product->name());
       AGLOW_OK(building([&] {
-        const Value y = b.packedMatMul(product->input(0), panels->result(), {.n = n});
+        const Value y = bytes ? byteProduct(b, product->input(0), matrix, panels->result())
+                              : b.packedMatMul(product->input(0), panels->result(), {.n = n});
         replaceAllUses(product->result(), b.reshaped(y, product->type().shape().dims()));
         return true;
       }));

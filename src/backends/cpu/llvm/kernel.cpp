@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/cpu/llvm/byte_dot.h"
 #include "backends/cpu/llvm/points.h"
 #include "codegen/nest/build.h"
 #include "codegen/nest/kinds.h"
@@ -130,6 +131,7 @@ private:
 
   llvm::Function* function(const Param& param, const std::string& name) {
     if (param.kind == Param::Kind::Epilogue) return epilogue(name);
+    if (param.kind == Param::Kind::Dot) return dot();
     const Instr& anchor = bodyOf(instr_).front();
     const bool load = param.kind == Param::Kind::Load;
     const std::span<const Operand> side = load ? anchor.inputs() : anchor.results();
@@ -169,12 +171,25 @@ private:
     return f;
   }
 
+  llvm::Function* dot() {
+    const std::string name = fmt::format("dot_w{}", context_.target.shape().lanes);
+    if (llvm::Function* known = context_.module.getFunction(name)) return known;
+    llvm::Type* lanes =
+        llvm::FixedVectorType::get(b.getInt32Ty(), static_cast<unsigned>(context_.target.shape().lanes));
+    llvm::Function* f = newFunction(lanes, {lanes, lanes, lanes}, name);
+    b.CreateRet(byteDot(b, context_.target, f->getArg(0), f->getArg(1), f->getArg(2)));
+    return f;
+  }
+
   // ---------------------------------------------------------------- epilogue
 
   llvm::Function* epilogue(const std::string& name) {
     if (epilogue_ != nullptr) return epilogue_;
     const int width = context_.target.shape().lanes;
-    llvm::Type* lanes = llvm::FixedVectorType::get(b.getFloatTy(), static_cast<unsigned>(width));
+    // What kernels give: f32, sums of bytes, or bytes.
+    const ElemKind given = typeOf(bodyOf(instr_).front().results()[0].region).kind();
+    llvm::Type* one = LaneBuilder(b, context_.library, context_.target, 1).type(given);
+    llvm::Type* lanes = llvm::FixedVectorType::get(one, static_cast<unsigned>(width));
     llvm::Type* i64 = b.getInt64Ty();
     epilogue_ = newFunction(b.getVoidTy(), {lanes, b.getPtrTy(), i64, i64, i64, i64, i64}, name + ".epilogue");
     const nest::Nest nest = nest::epilogueOf(context_.program, instr_, plan_.epilogueDims);
@@ -202,7 +217,7 @@ private:
     b.SetInsertPoint(part);
     b.CreateStore(epilogue_->getArg(0), spilled);
     emitLoop(b, b.getInt64(0), epilogue_->getArg(6), 1, [&](llvm::Value* i) {
-      llvm::Value* element = b.CreateLoad(b.getFloatTy(), b.CreateInBoundsGEP(b.getFloatTy(), spilled, i));
+      llvm::Value* element = b.CreateLoad(one, b.CreateInBoundsGEP(one, spilled, i));
       emitPoints(1, element, b.CreateAdd(epilogue_->getArg(5), i));
     });
     b.CreateRetVoid();

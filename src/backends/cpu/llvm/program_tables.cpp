@@ -72,8 +72,8 @@ private:
     for (size_t number = 0; number < most; ++number) {
       std::vector<Member> members;
       for (size_t i = first; i < end; ++i) {
-        const Steps& steps = all[i - first];
-        if (number < steps.size()) members.push_back(memberOf(steps[number], i));
+        const Steps& own = all[i - first];
+        if (number < own.size()) members.push_back(memberOf(own[number], i));
       }
       addMembers(std::move(members), static_cast<int32_t>(first));
     }

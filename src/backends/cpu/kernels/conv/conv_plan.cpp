@@ -22,12 +22,15 @@ bool tilesStayHigh(int64_t positions, int64_t parts, const Machine& machine) {
   return positions % parts == 0 && 12 * tiles <= 13 * ceilDiv(positions, highest);
 }
 
-}  // namespace
+bool isPointwise(const ConvShape& s) {
+  return s.kh == 1 && s.kw == 1 && s.sy == 1 && s.sx == 1 && s.py == 0 && s.px == 0 && s.outHeight == s.height &&
+         s.outWidth == s.width;
+}
 
-KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const CutWish& wish) {
+// A convolution as the register tiles see it, with elements of `column` to a position in the input.
+TileDesc convTiles(const ConvShape& s, int64_t column, const Machine& machine, const CutWish& wish) {
   const int64_t lanes = machine.lanes, panel = 2 * lanes, channels = s.channels / s.group;
-  // The channels of a planar image are one block, each a plane away from the next.
-  const int64_t column = s.planar ? 1 : lanes, plane = s.height * s.width * column;
+  const int64_t plane = s.height * s.width * column;
   TileDesc d{};
   d.x = {.operand = 1, .offset = 0};
   d.w = {.operand = 2, .offset = 0};
@@ -36,7 +39,7 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const Cut
   d.images[2] = s.images;
   d.xImage[2] = ceilDiv(s.channels, column) * plane;
   d.channels = channels;
-  d.block = s.planar ? std::max<int64_t>(s.channels, 1) : lanes;
+  d.block = s.planar ? std::max<int64_t>(s.channels, 1) : column;
   d.xBlock = plane;
   d.xRow = s.width * column;
   d.xColumn = column;
@@ -54,32 +57,55 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const Cut
   d.vectors = ceilDiv(s.outputs, lanes);
   d.columns = d.vectors * lanes;
   // Without a neighbourhood all positions of an image are one row, or one for each part.
-  const bool pointwise = s.kh == 1 && s.kw == 1 && s.sy == 1 && s.sx == 1 && s.py == 0 && s.px == 0 &&
-                         s.outHeight == s.height && s.outWidth == s.width;
-  if (pointwise) {
+  if (isPointwise(s)) {
     const int64_t positions = s.height * s.width;
     d.height = d.outHeight = wish.axis == kPositions && tilesStayHigh(positions, wish.parts, machine) ? wish.parts : 1;
     d.width = d.outWidth = positions / d.height;
     d.xRow = d.width * column;
   }
+  return d;
+}
 
+KernelPlan planConvTiles(const ConvShape& s, TileDesc& d, TileElement element, const Machine& machine,
+                         const CutWish& wish) {
   KernelPlan plan;
   std::optional<TileCut> cut;
   if (wish.axis == kChannels) cut = {TileCut::Along::Panels, wish.parts};
   if (wish.axis == kPositions) cut = {TileCut::Along::Positions, wish.parts};
-  plan.steps.push_back(planTiles(d, machine, cut));
+  plan.steps.push_back(planTiles(d, machine, cut, element));
   // Without a neighbourhood, a part of the positions reads no others.
-  const bool own = wish.axis == kPositions && pointwise && !s.planar && s.group == 1;
-  if (cut) plan.cut = {{own ? ceilDiv(s.channels, lanes) : 0, 0}};
+  const bool own = wish.axis == kPositions && isPointwise(s) && !s.planar && s.group == 1;
+  if (cut) plan.cut = {{own ? ceilDiv(s.channels, d.xColumn) : 0, 0}};
   plan.scratchBytes = partialElements(d) * static_cast<int64_t>(sizeof(float));
-  const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, lanes};
+  const int64_t dims[4] = {s.images, d.vectors, s.outHeight * s.outWidth, machine.lanes};
   std::copy_n(dims, 4, plan.epilogueDims);
-  plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) *
-               static_cast<double>(channels * s.kh * s.kw);
+  const double products = static_cast<double>(s.channels / s.group * s.kh * s.kw);
+  plan.flops = 2. * static_cast<double>(s.images * s.outputs * s.outHeight * s.outWidth) * products;
   return plan;
 }
 
-KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPadding, const Machine& machine,
+}  // namespace
+
+KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const CutWish& wish) {
+  // The channels of a planar image are one block, each a plane away from the next.
+  TileDesc d = convTiles(s, s.planar ? 1 : machine.lanes, machine, wish);
+  return planConvTiles(s, d, TileElement::Float, machine, wish);
+}
+
+KernelPlan planByteConv(const ConvShape& shape, int64_t lanes, int64_t outside, const Machine& machine,
+                        const CutWish& wish) {
+  constexpr int64_t kFour = 4, kEach = 0x01010101;
+  ConvShape fours = shape;
+  fours.channels = shape.channels / kFour;
+  TileDesc d = convTiles(fours, lanes / kFour, machine, wish);
+  d.outside = outside * kEach;
+  d.reachesOut = shape.py > 0 || shape.bottom > 0 ? 1 : 0;
+  KernelPlan plan = planConvTiles(fours, d, TileElement::FourBytes, machine, wish);
+  plan.flops *= kFour;
+  return plan;
+}
+
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, const PlaneOptions& options, const Machine& machine,
                       const CutWish& wish) {
   // The columns under the taps of a row, the results and the weights should fit into the registers.
   const int64_t highest = machine.registers >= 32 ? 8 : 5;
@@ -104,8 +130,9 @@ KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPad
                        .right = s.right,
                        .outHeight = s.outHeight,
                        .outWidth = s.outWidth,
-                       .countPadding = countPadding ? 1 : 0,
+                       .countPadding = options.countPadding ? 1 : 0,
                        .members = s.members,
+                       .outside = options.outside,
                        .tiles = tiles,
                        .tall = s.outWidth - tiles * (rows - 1),
                        .leftOutside = std::min(ceilDiv(s.px, s.sx), rows),
@@ -116,6 +143,7 @@ KernelPlan planPlanes(std::string_view kernel, const ConvShape& s, bool countPad
                  .descriptor = descriptorBytes(desc),
                  .units = planes * desc.tileGroups,
                  .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  if (options.bytes) plan.steps.front().functions.push_back({.kind = FunctionParam::Kind::Dot});
   const int64_t dims[4] = {s.images, blocks, s.outHeight * s.outWidth, machine.lanes};
   std::copy_n(dims, 4, plan.epilogueDims);
   plan.flops = 2. * static_cast<double>(planes * machine.lanes) * static_cast<double>(planeTaps);

@@ -18,13 +18,22 @@ struct ConvShape {
 
 // The filter is packed as packFilter does.
 KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine, const CutWish& wish = {});
+// Of bytes in blocks of `lanes` channels, of which a group has whole fours.
+KernelPlan planByteConv(const ConvShape& shape, int64_t lanes, int64_t outside, const Machine& machine,
+                        const CutWish& wish = {});
 
 // 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
 KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
 
-// As many output channels as input channels, by a kernel of plane.kernel.cpp: depthwise, grouped, max_planes or
-// mean_planes.
-KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, bool countPadding, const Machine& machine,
-                      const CutWish& wish = {});
+struct PlaneOptions {
+  bool countPadding = false;  // means
+  bool bytes = false;         // products of bytes
+  int64_t outside = 0;        // what bytes outside of the input are
+};
+
+// As many output channels as input channels, by a kernel of plane.kernel.cpp: depthwise, byte_depthwise, grouped,
+// max_planes or mean_planes.
+KernelPlan planPlanes(std::string_view kernel, const ConvShape& shape, const PlaneOptions& options,
+                      const Machine& machine, const CutWish& wish = {});
 
 }  // namespace aglow::cpu

@@ -1,4 +1,4 @@
-// Which kernels convolve and pool f32 maps with blocked channels.
+// Which kernels convolve and pool maps with blocked channels.
 #include <fmt/format.h>
 
 #include "backends/cpu/kernels/conv/conv_plan.h"
@@ -52,6 +52,16 @@ KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
   return planBlockedConv(shape, machine, problem.wish);
 }
 
+KernelPlan planBytes(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kFour = 4;
+  const Type& filter = problem.inType(1);
+  ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
+  shape.group = problem.attrs.integer("group");
+  shape.channels = filter.dim(3) * kFour * shape.group;
+  shape.outputs = problem.attrs.integer("outputs");
+  return planByteConv(shape, problem.inType(0).dim(4), problem.attrs.integer("outside"), machine, problem.wish);
+}
+
 // The record has no strides and dilations, which are 1.
 KernelPlan planWinograd(const Problem& problem, const Machine& machine) {
   ConvShape shape = shapeOf(problem, {3, 3});
@@ -64,12 +74,17 @@ KernelPlan planDepthwise(const Problem& problem, const Machine& machine) {
   const Type& filter = problem.inType(1);
   ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
   shape.members = filter.dim(3);
-  return planPlanes(shape.members == 1 ? "depthwise" : "grouped", shape, false, machine, problem.wish);
+  return planPlanes(shape.members == 1 ? "depthwise" : "grouped", shape, {}, machine, problem.wish);
+}
+
+KernelPlan planByteDepthwise(const Problem& problem, const Machine& machine) {
+  const Type& filter = problem.inType(1);
+  const PlaneOptions options{.bytes = true, .outside = problem.attrs.integer("outside")};
+  return planPlanes("byte_depthwise", shapeOf(problem, {filter.dim(1), filter.dim(2)}), options, machine, problem.wish);
 }
 
 // Pools of blocked maps are pools over three axes that leave the last one alone.
 Decision poolsPlanes(const Problem& problem, const Machine& machine) {
-  if (Decision no = needsF32(problem); !no) return no;
   if (problem.inType(0).rank() != 5)
     return Decision::no(fmt::format("needs channels in blocks, has {}", problem.inType(0).text()));
   if (Decision no = needsElements({&problem.outType()}); !no) return no;
@@ -80,21 +95,38 @@ Decision poolsPlanes(const Problem& problem, const Machine& machine) {
   return lanesFit(problem, machine);
 }
 
+bool isByte(ElemKind kind) { return kind == ElemKind::UInt8 || kind == ElemKind::Int8; }
+
+Decision findsLargest(const Problem& problem, const Machine& machine) {
+  if (!isByte(problem.inType(0).kind()))
+    if (Decision no = needsF32(problem); !no) return no;
+  return poolsPlanes(problem, machine);
+}
+
 KernelPlan planMaxPool(const Problem& problem, const Machine& machine) {
-  return planPlanes("max_planes", shapeOf(problem, problem.attrs.ints("kernel")), false, machine, problem.wish);
+  const ElemKind kind = problem.inType(0).kind();
+  const std::string kernel = isByte(kind) ? fmt::format("max_planes_{}", elemName(kind)) : "max_planes";
+  return planPlanes(kernel, shapeOf(problem, problem.attrs.ints("kernel")), {}, machine, problem.wish);
+}
+
+Decision findsMeans(const Problem& problem, const Machine& machine) {
+  if (Decision no = needsF32(problem); !no) return no;
+  return poolsPlanes(problem, machine);
 }
 
 KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
   return planPlanes("mean_planes", shapeOf(problem, problem.attrs.ints("kernel")),
-                    problem.attrs.flag("count_include_pad"), machine, problem.wish);
+                    {.countPadding = problem.attrs.flag("count_include_pad")}, machine, problem.wish);
 }
 
 constexpr KernelRow kRows[] = {
     {Op::BlockedConv, "tiles", lanesFit, unlessEmpty<planBlocked>},
+    {Op::ByteConv, "tiles", lanesFit, unlessEmpty<planBytes>},
     {Op::WinogradConv, "winograd", lanesFit, unlessEmpty<planWinograd>},
     {Op::DepthwiseConv, "planes", lanesFit, unlessEmpty<planDepthwise>},
-    {Op::MaxPool, "planes", poolsPlanes, planMaxPool},
-    {Op::AvgPool, "planes", poolsPlanes, planAvgPool},
+    {Op::ByteDepthwiseConv, "planes", lanesFit, unlessEmpty<planByteDepthwise>},
+    {Op::MaxPool, "planes", findsLargest, planMaxPool},
+    {Op::AvgPool, "planes", findsMeans, planAvgPool},
 };
 
 }  // namespace

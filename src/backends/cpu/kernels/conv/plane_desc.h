@@ -14,6 +14,7 @@ struct PlaneDesc {
   int64_t outHeight, outWidth;
   int64_t countPadding;  // means: 1 when padding counts
   int64_t members;       // channels of a group, which a block has several of
+  int64_t outside;       // bytes: what stands outside of the input
 
   // A row of results is cut into `tiles` tiles; the first `tall` have as many columns as the kernel's name says, the
   // others one less. At most `leftOutside` columns of a tile reach out of the input at its beginning, `rightOutside` at

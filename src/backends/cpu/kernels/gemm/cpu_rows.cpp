@@ -1,4 +1,4 @@
-// Which kernels multiply f32 matrices.
+// Which kernels multiply matrices of f32 and of bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,6 +104,26 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   plan.steps.push_back(planTiles(desc, machine, cut));
   if (cut && !spread) plan.cut = {{problem.wish.axis == kRowAxis ? 1 : 0, 0}};
   plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
+  setEpilogueDims(plan, s);
+  return plan;
+}
+
+// Rows with whole fours of bytes are read where they lie; others are copied with bytes to spare between them.
+KernelPlan planBytes(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kFour = 4, kUnits = 16;
+  const Sizes s = packedSizes(problem);
+  const int64_t fours = ceilDiv(s.k, kFour);
+  TileDesc desc = matrixTiles(s.m, fours, s.n, machine);
+  KernelPlan plan;
+  if (s.k % kFour != 0) {
+    const FillDesc fill{.rows = s.m, .width = s.k, .distance = fours * kFour, .unitRows = ceilDiv(s.m, kUnits)};
+    plan.steps.push_back(
+        {.kernel = "fill_rows", .descriptor = descriptorBytes(fill), .units = ceilDiv(s.m, fill.unitRows)});
+    desc.x = {.operand = 3, .offset = 0};
+    desc.partial.offset = s.m * fours;
+  }
+  plan.steps.push_back(planTiles(desc, machine, TileElement::FourBytes));
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kFour;
   setEpilogueDims(plan, s);
   return plan;
 }
@@ -233,6 +253,7 @@ KernelPlan planDots(const Problem& problem, const Machine& machine) {
 constexpr KernelRow kRows[] = {
     {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
     {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
+    {Op::ByteMatMul, "tiles", packedFits, unlessEmpty<planBytes>},
     {Op::MatMul, "dots", dotsMultiply, planDots},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };

@@ -32,6 +32,12 @@ struct SpreadDesc {
   int64_t unitRows;
 };
 
+// Rows of bytes with some to spare after each, in scratch memory. A unit is `unitRows` rows.
+struct FillDesc {
+  int64_t rows, width, distance;
+  int64_t unitRows;
+};
+
 // Matrices [batches, depth, columns] into panels in scratch memory. A unit is a panel.
 struct PackDesc {
   int64_t from, to;  // numbers of the addresses

@@ -10,8 +10,38 @@
 
 namespace aglow::cpu {
 
-// What columns outside of the input read.
-alignas(64) inline constexpr float kZeros[16] = {};
+// What columns outside of the input read: at most this many elements of a block that follow each other.
+inline constexpr int kBlock = 16;
+alignas(64) inline constexpr float kZeros[kBlock] = {};
+
+// How tiles of f32 are multiplied.
+template <int W>
+struct FloatProducts {
+  using Element = float;
+  using Vector = Lanes<float, W>;
+
+  const float* outside = kZeros;
+
+  // Whether rows outside of the input add to a sum.
+  static AGLOW_INLINE bool countsOutside() { return false; }
+  AGLOW_INLINE Vector add(Element x, Vector weights, Vector sum) const { return splat<float, W>(x) * weights + sum; }
+};
+
+// An element is four bytes of neighbouring channels; sums are exact.
+template <int W>
+struct ByteProducts {
+  using Element = int32_t;
+  using Vector = Lanes<int32_t, W>;
+
+  const int32_t* outside;
+  bool outsideCounts;
+  Dot<W>* dot;
+
+  AGLOW_INLINE bool countsOutside() const { return outsideCounts; }
+  AGLOW_INLINE Vector add(Element x, Vector weights, Vector sum) const {
+    return dot(sum, splat<int32_t, W>(x), weights);
+  }
+};
 
 inline constexpr int64_t kLine = 16;  // floats in a line of the cache
 
@@ -19,8 +49,9 @@ AGLOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 AGLOW_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 AGLOW_INLINE int64_t roundedUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-AGLOW_INLINE float* placeOf(void* const* p, const TilePlace& place) {
-  return static_cast<float*>(p[place.operand]) + place.offset;
+template <class T = float>
+AGLOW_INLINE T* placeOf(void* const* p, const TilePlace& place) {
+  return static_cast<T*>(p[place.operand]) + place.offset;
 }
 
 // The taps of a window axis that lie inside of the input.
@@ -35,10 +66,11 @@ AGLOW_INLINE Taps tapsInside(int64_t first, int64_t dilation, int64_t taps, int6
 }
 
 // One tile: where it stands, what it reads.
+template <class T>
 struct TilePart {
-  const float* x;         // of the image and group
-  const float* w;         // of the image and panel
-  float* partial;         // totals of R x C vectors
+  const T* x;             // of the image and group
+  const T* w;             // of the image and panel
+  T* partial;             // totals of R x C vectors
   int64_t row, column;    // of the first result
   int64_t block, blocks;  // of the pass
   bool first, last;       // pass
@@ -47,23 +79,34 @@ struct TilePart {
 };
 
 // The blocks of channels from `begin` to `end`, multiplied and summed up from zero.
-template <int W, int R, int C>
-AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_t begin, int64_t end,
-                                 Lanes<float, W> (&sums)[R][C]) {
-  using V = Lanes<float, W>;
+template <int W, int R, int C, class Products>
+AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
+                                 const TilePart<typename Products::Element>& part, int64_t begin, int64_t end,
+                                 typename Products::Vector (&sums)[R][C]) {
+  using T = typename Products::Element;
+  using V = typename Products::Vector;
   AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
   const int64_t top = part.row * d.sy - d.py;
   const int64_t start = part.column * d.sx - d.px;
-  const Taps rows = tapsInside(top, d.dy, d.kh, d.height);
+  const bool everyRow = products.countsOutside();
+  const Taps rows = everyRow ? Taps{0, d.kh} : tapsInside(top, d.dy, d.kh, d.height);
   const int64_t step = d.sx * d.xColumn;
   AGLOW_ROLLED for (int64_t b = begin; b < end; ++b) {
     const int64_t count = smaller(d.block, d.channels - b * d.block);
     AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
       AGLOW_ROLLED for (int64_t kx = 0; kx < d.kw; ++kx) {
-        const int64_t left = start + kx * d.dx;
-        const float* x = part.x + b * d.xBlock + (top + ky * d.dy) * d.xRow + left * d.xColumn;
-        const float* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
-        const float* at[R];
+        const int64_t left = start + kx * d.dx, y = top + ky * d.dy;
+        const T* x = part.x + b * d.xBlock + y * d.xRow + left * d.xColumn;
+        const T* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
+        if (everyRow && (y < 0 || y >= d.height)) {
+          AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+            const V weights = loadLanes<V>(w + c * W);
+            AGLOW_UNROLL for (int r = 0; r < R; ++r) sums[r][c] =
+                products.add(products.outside[0], weights, sums[r][c]);
+          }
+          continue;
+        }
+        const T* at[R];
         int64_t channel[R];  // distance from one to the next
         AGLOW_UNROLL for (int r = 0; r < R; ++r) {
           at[r] = x + r * step;
@@ -71,7 +114,7 @@ AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_
           if (r < d.left || r >= R - d.right) {
             const int64_t column = left + r * d.sx;
             const bool inside = column >= 0 && column < d.width;
-            at[r] = inside ? at[r] : kZeros;
+            at[r] = inside ? at[r] : products.outside;
             if (d.xChannel != 1) channel[r] = inside ? d.xChannel : 0;
           }
         }
@@ -81,8 +124,9 @@ AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_
           V weights[C];
           AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<V>(w + c * W);
           AGLOW_UNROLL for (int r = 0; r < R; ++r) {
-            const V value = splat<float, W>(at[r][i * channel[r]]);
-            AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = value * weights[c] + sums[r][c];
+            T value;
+            __builtin_memcpy(&value, at[r] + i * channel[r], sizeof(T));
+            AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = products.add(value, weights[c], sums[r][c]);
           }
         }
       }
@@ -91,37 +135,38 @@ AGLOW_INLINE void multiplyBlocks(const TileDesc& d, const TilePart& part, int64_
 }
 
 // Adds the sums of a span to totals of type T; the last span turns them into results.
-template <class T, int W, int R, int C>
-AGLOW_INLINE void addToTotals(float* totals, bool first, bool last, Lanes<float, W> (&sums)[R][C]) {
+template <class T, int W, class V, int R, int C>
+AGLOW_INLINE void addToTotals(void* totals, bool first, bool last, V (&sums)[R][C]) {
   using Total = Lanes<T, W>;
   AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-    T* at = reinterpret_cast<T*>(totals) + (r * C + c) * W;
+    T* at = static_cast<T*>(totals) + (r * C + c) * W;
     Total total = convertLanes<Total>(sums[r][c]);
     if (!first) total += loadLanes<Total>(at);
     if (last)
-      sums[r][c] = convertLanes<Lanes<float, W>>(total);
+      sums[r][c] = convertLanes<V>(total);
     else
       storeLanes(at, total);
   }
 }
 
 // Calls out(r, c, sum) for all of the tile's results once the last pass is done.
-template <int W, int R, int C, class Out>
-AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) {
-  using V = Lanes<float, W>;
+template <int W, int R, int C, class Products, class Out>
+AGLOW_INLINE void computeTile(const Products& products, const TileDesc& d,
+                              const TilePart<typename Products::Element>& part, Out out) {
+  using V = typename Products::Vector;
   V sums[R][C];
   Lanes<double, W> local[R][C];
-  float* totals = d.unitPartials == 0 ? reinterpret_cast<float*>(local) : part.partial;
+  void* totals = d.unitPartials == 0 ? static_cast<void*>(local) : part.partial;
   const int64_t end = part.block + part.blocks;
   const bool single = part.first && part.last && part.blocks <= d.spanBlocks;
   AGLOW_ROLLED for (int64_t b = part.block; b == part.block || b < end; b += d.spanBlocks) {
-    multiplyBlocks<W, R, C>(d, part, b, smaller(b + d.spanBlocks, end), sums);
+    multiplyBlocks<W, R, C>(products, d, part, b, smaller(b + d.spanBlocks, end), sums);
     if (single) break;
     const bool first = part.first && b == part.block, last = part.last && b + d.spanBlocks >= end;
     if (d.wide)
-      addToTotals<double, W, R, C>(totals, first, last, sums);
+      addToTotals<double, W>(totals, first, last, sums);
     else
-      addToTotals<float, W, R, C>(totals, first, last, sums);
+      addToTotals<typename Products::Element, W>(totals, first, last, sums);
   }
   if (!part.last) return;
   // Mostly through memory, so that what is fused with a result appears once in the code and not R times.
@@ -135,9 +180,9 @@ AGLOW_INLINE void computeTile(const TileDesc& d, const TilePart& part, Out out) 
 }
 
 // Calls out(value, image, vector, row, column) for every vector of the results of the units begin to end.
-template <int W, int R, class Out>
-AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w, float* partial, int64_t begin,
-                               int64_t end, Out out) {
+template <int W, int R, class Products, class T, class Out>
+AGLOW_INLINE void computeTiles(const Products& products, const TileDesc& d, const T* x, const T* w, T* partial,
+                               int64_t begin, int64_t end, Out out) {
   const int64_t allTiles = d.outHeight * d.tiles;
   const int64_t blocks = roundedUp(d.channels, d.block);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -145,8 +190,8 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
     const int64_t image = unit / (d.panelGroups * d.tileGroups);
     const int64_t i2 = image % d.images[2], i1 = image / d.images[2] % d.images[1],
                   i0 = image / (d.images[2] * d.images[1]);
-    const float* xImage = x + i0 * d.xImage[0] + i1 * d.xImage[1] + i2 * d.xImage[2];
-    const float* wImage = w + i0 * d.wImage[0] + i1 * d.wImage[1] + i2 * d.wImage[2];
+    const T* xImage = x + i0 * d.xImage[0] + i1 * d.xImage[1] + i2 * d.xImage[2];
+    const T* wImage = w + i0 * d.wImage[0] + i1 * d.wImage[1] + i2 * d.wImage[2];
     const int64_t tile0 = tileGroup * allTiles / d.tileGroups,
                   tiles = (tileGroup + 1) * allTiles / d.tileGroups - tile0;
     const int64_t panel0 = panelGroup * d.panels / d.panelGroups,
@@ -157,37 +202,55 @@ AGLOW_INLINE void computeTiles(const TileDesc& d, const float* x, const float* w
         const int64_t t = i % tiles, panel = panel0 + i / tiles;
         const int64_t row = (tile0 + t) / d.tiles, inRow = (tile0 + t) % d.tiles;
         const int64_t column = inRow * R - larger(inRow - d.tall, 0);
-        const TilePart part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
-                            .w = wImage + panel * d.wPanel,
-                            .partial = d.unitPartials == 0
-                                           ? nullptr
-                                           : partial + unit * d.unitPartials + i * R * 2 * W * (d.wide ? 2 : 1),
-                            .row = row,
-                            .column = column,
-                            .block = block,
-                            .blocks = smaller(d.passBlocks, blocks - block),
-                            .first = block == 0,
-                            .last = block + d.passBlocks >= blocks,
-                            .ahead = d.wPanel + t * d.prefetch * kLine,
-                            .prefetches = d.prefetch > 0 && t * d.prefetch < d.prefetchable};
-        const auto store = [&](int r, int c, Lanes<float, W> value)
+        const TilePart<T> part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
+                               .w = wImage + panel * d.wPanel,
+                               .partial = d.unitPartials == 0
+                                              ? nullptr
+                                              : partial + unit * d.unitPartials + i * R * 2 * W * (d.wide ? 2 : 1),
+                               .row = row,
+                               .column = column,
+                               .block = block,
+                               .blocks = smaller(d.passBlocks, blocks - block),
+                               .first = block == 0,
+                               .last = block + d.passBlocks >= blocks,
+                               .ahead = d.wPanel + t * d.prefetch * kLine,
+                               .prefetches = d.prefetch > 0 && t * d.prefetch < d.prefetchable};
+        const auto store = [&](int r, int c, typename Products::Vector value)
                                __attribute__((always_inline)) { out(value, image, panel * 2 + c, row, column + r); };
         // Written twice, so that the compiler sees which bodies are not needed.
         const bool whole = d.vectors % 2 == 0 || panel * 2 + 2 <= d.vectors;
         if (d.tall == d.tiles || inRow < d.tall) {
           if (whole)
-            computeTile<W, R, 2>(d, part, store);
+            computeTile<W, R, 2>(products, d, part, store);
           else
-            computeTile<W, R, 1>(d, part, store);
+            computeTile<W, R, 1>(products, d, part, store);
         } else if constexpr (R > 1) {
           if (whole)
-            computeTile<W, R - 1, 2>(d, part, store);
+            computeTile<W, R - 1, 2>(products, d, part, store);
           else
-            computeTile<W, R - 1, 1>(d, part, store);
+            computeTile<W, R - 1, 1>(products, d, part, store);
         }
       }
     }
   }
+}
+
+// All results of the units begin to end, through the epilogue or to memory.
+template <int W, int R, class Products>
+AGLOW_INLINE int32_t tileStep(const Products& products, const TileDesc& d, void* const* p, int64_t begin, int64_t end,
+                              Epilogue<W, typename Products::Element>* epilogue) {
+  using T = typename Products::Element;
+  const auto out = [&](typename Products::Vector value, int64_t image, int64_t vector, int64_t row, int64_t column)
+                       __attribute__((always_inline)) {
+                         if (d.stored)
+                           storeLanes(placeOf<T>(p, d.y) + image * d.yImage + vector * d.yVector + column * W, value);
+                         else if (d.matrix)
+                           epilogue(value, p, 0, image, column, vector * W, smaller(W, d.columns - vector * W));
+                         else
+                           epilogue(value, p, image, vector, row * d.outWidth + column, 0, W);
+                       };
+  computeTiles<W, R>(products, d, placeOf<T>(p, d.x), placeOf<T>(p, d.w), placeOf<T>(p, d.partial), begin, end, out);
+  return kDone;
 }
 
 }  // namespace aglow::cpu

@@ -16,7 +16,8 @@ struct TilePlace {
 //   c / block * xBlock + y * xRow + x * xColumn + c % block * xChannel
 // and the filter's row for the tap (ky, kx) and that channel, panel by panel, at
 //   panel * wPanel + ((ky * kw + kx) * channels + c) * wRow.
-// All distances are in elements. A product of matrices has the rows of its left operand as columns of one row.
+// All distances are in elements, which are f32, or four bytes of neighbouring channels. A product of matrices has the
+// rows of its left operand as columns of one row.
 struct TileDesc {
   TilePlace x, w, partial;
 
@@ -54,6 +55,8 @@ struct TileDesc {
   int64_t direct;        // 1: results go from registers to the epilogue; for sums so short that it matters
   // Lines of the next panel that each tile asks for, out of those that go with a tap of a block of channels.
   int64_t prefetch, prefetchable;
+  int64_t outside;     // four bytes that stand for those outside of the input
+  int64_t reachesOut;  // 1: windows reach rows outside of the input
 };
 
 }  // namespace aglow::cpu

@@ -86,12 +86,12 @@ TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine
   return d;
 }
 
-KernelStep planTiles(TileDesc& d, const Machine& machine) {
+KernelStep planTiles(TileDesc& d, const Machine& machine, TileElement element) {
   std::optional<TileCut> none;
-  return planTiles(d, machine, none);
+  return planTiles(d, machine, none, element);
 }
 
-KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>& cut) {
+KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>& cut, TileElement element) {
   constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
   constexpr int64_t kUnits = 64, kUnitsWithPasses = 16;
   const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
@@ -103,9 +103,11 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>
 
   const int64_t passes = passesOf(d, panelBytes, machine);
   d.passBlocks = std::max<int64_t>(ceilDiv(blocksOf(d), passes), 1);
-  d.spanBlocks = std::max<int64_t>(ceilDiv(spanDepth(d.channels * d.kh * d.kw), d.block * d.kh * d.kw), 1);
+  const bool exact = element == TileElement::FourBytes;
+  d.spanBlocks = exact ? std::max<int64_t>(blocksOf(d), 1)
+                       : std::max<int64_t>(ceilDiv(spanDepth(d.channels * d.kh * d.kw), d.block * d.kh * d.kw), 1);
   constexpr int64_t kManyTotals = 16;
-  d.wide = ceilDiv(blocksOf(d), std::min(d.passBlocks, d.spanBlocks)) > kManyTotals ? 1 : 0;
+  d.wide = !exact && ceilDiv(blocksOf(d), std::min(d.passBlocks, d.spanBlocks)) > kManyTotals ? 1 : 0;
 
   // What a group of tiles reads stays in the second-level cache for all its panels.
   const int64_t inputBytes = d.panels / d.panelsPerGroup * d.channels * d.height * d.width * kBytes;
@@ -132,10 +134,12 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>
   d.prefetchable = ceilDiv(d.block * panel * kBytes, kLineBytes);
   d.prefetch = weightsFit || d.wRow != panel ? 0 : ceilDiv(d.prefetchable, unitTiles);
 
-  return {.kernel = fmt::format("tiles_r{}_w{}", rows, machine.lanes),
-          .descriptor = descriptorBytes(d),
-          .units = unitsOf(d),
-          .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
+  KernelStep step{.kernel = fmt::format("{}_r{}_w{}", exact ? "byte_tiles" : "tiles", rows, machine.lanes),
+                  .descriptor = descriptorBytes(d),
+                  .units = unitsOf(d),
+                  .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
+  if (exact) step.functions.push_back({.kind = FunctionParam::Kind::Dot});
+  return step;
 }
 
 int64_t partialElements(const TileDesc& d) { return unitsOf(d) * d.unitPartials; }

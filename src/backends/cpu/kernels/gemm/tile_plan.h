@@ -10,6 +10,8 @@ namespace aglow::cpu {
 // fields that say where operands lie and how large they are is for the caller to change.
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine);
 
+enum class TileElement : uint8_t { Float, FourBytes };
+
 // Parts that units should fall into: of the positions (rows of a matrix), or of the panels (its columns).
 struct TileCut {
   enum class Along : uint8_t { Positions, Panels };
@@ -20,8 +22,9 @@ struct TileCut {
 // Fills in all that follows from the shape, and gives the step; its kernel has an epilogue. The descriptor's partial
 // sums start at desc.partial and take partialElements(desc). A cut that cannot be, or would not keep what the parts
 // share in the cache, is taken back.
-KernelStep planTiles(TileDesc& desc, const Machine& machine, std::optional<TileCut>& cut);
-KernelStep planTiles(TileDesc& desc, const Machine& machine);
+KernelStep planTiles(TileDesc& desc, const Machine& machine, std::optional<TileCut>& cut,
+                     TileElement element = TileElement::Float);
+KernelStep planTiles(TileDesc& desc, const Machine& machine, TileElement element = TileElement::Float);
 int64_t partialElements(const TileDesc& desc);
 
 // Columns of a tile at most: two vectors for each, their weights and one operand must fit into the registers.

@@ -1,0 +1,29 @@
+// Products of integers whose operands are bytes: recognised in graphs, and told apart into bytes and what is added to
+// all of them.
+#pragma once
+
+#include <optional>
+
+#include "graph/builder.h"
+
+namespace aglow {
+
+// An i32 value that is bytes + shift: an unsigned or signed kind of bytes, and one i32 or nothing.
+struct ShiftedBytes {
+  Value bytes;  // as many as the value has elements, in their order; maybe of another shape
+  Value shift;
+  bool negative = false;  // bytes - shift
+
+  // The shift where it is known.
+  std::optional<int64_t> known() const;
+};
+std::optional<ShiftedBytes> shiftedBytes(Value v);
+
+// Whether all elements are from -128 to 127.
+bool fitsSignedBytes(const Tensor& i32);
+
+// Kernels read unsigned bytes. Signed ones are shifted by this.
+inline constexpr int64_t kSignedShift = 128;
+Value unsignedBytes(Builder& b, Value bytes);
+
+}  // namespace aglow

@@ -1,0 +1,15 @@
+// Four products of bytes in each lane, as a target does them best.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "backends/cpu/llvm/target.h"
+
+namespace aglow::codegen {
+
+// sum + bytes[0] * weights[0] + ... + bytes[3] * weights[3] in each lane of i32, where `bytes` holds four unsigned
+// bytes a lane and `weights` four signed ones. Exact, but for sums that i32 cannot hold, which wrap.
+llvm::Value* byteDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* sum, llvm::Value* bytes,
+                     llvm::Value* weights);
+
+}  // namespace aglow::codegen

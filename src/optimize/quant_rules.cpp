@@ -1,0 +1,388 @@
+// Quantized values: products of them are computed with their integers, moves of elements move integers, and what stands
+// between two quantizations shares one scale.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "graph/op_views.h"
+#include "ops/axes.h"
+#include "optimize/building.h"
+#include "optimize/rules.h"
+#include "optimize/sampling.h"
+
+namespace aglow {
+
+using namespace pattern;  // NOLINT: the rules' own language
+
+namespace {
+
+// ---------------------------------------------------------------- what is quantized, and how
+
+bool isByte(ElemKind kind) { return kind == ElemKind::UInt8 || kind == ElemKind::Int8; }
+
+// One scale or one for each index of an axis, known, of a size at which no product of it with a byte leaves f32.
+bool isPlainScale(Value scale) {
+  constexpr double kLeast = 1e-30, kMost = 1e30;
+  const Constant* constant = asConstant(scale);
+  if (constant == nullptr || scale.kind() != ElemKind::Float32) return false;
+  const std::vector<double> values = constant->tensor().doubles();
+  return std::all_of(values.begin(), values.end(), [](double s) { return s >= kLeast && s <= kMost; });
+}
+
+bool isOne(Value v) { return v.type().elements() == 1; }
+
+// Bytes with known scales that stand for f32.
+bool isDequantized(Value v) {
+  if (v.node->isStorage() || v.node->op() != Op::DequantizeLinear || v.node->predicate()) return false;
+  const DequantizeLinearNode d(*v.node);
+  return d.blockSize() == 0 && d.to() == ElemKind::Float32 && isPlainScale(d.scale()) &&
+         (!d.offset() || isConstant(d.offset()));
+}
+bool isDequantizedByOne(Value v) { return isDequantized(v) && isOne(DequantizeLinearNode(*v.node).scale()); }
+
+// Offsets as numbers; 0 where there are none.
+std::vector<int64_t> offsetsOf(Value offset, size_t count) {
+  return offset ? asConstant(offset)->tensor().toInts() : std::vector<int64_t>(count, 0);
+}
+
+bool sameQuantization(Value scaleA, Value offsetA, Value scaleB, Value offsetB) {
+  const std::vector<double> a = asConstant(scaleA)->tensor().doubles(), b = asConstant(scaleB)->tensor().doubles();
+  return a == b && offsetsOf(offsetA, a.size()) == offsetsOf(offsetB, b.size());
+}
+
+// The integers less their offsets, along an axis of the value.
+Value centered(Builder& b, Value dequantized) {
+  const DequantizeLinearNode d(*dequantized.node);
+  const Value wide = b.casted(d.x(), ElemKind::Int32);
+  if (!d.offset()) return wide;
+  Value offset = b.casted(d.offset(), ElemKind::Int32);
+  Ints dims;
+  if (!isOne(offset)) {
+    dims.assign(static_cast<size_t>(wide.rank()), 1);
+    dims[static_cast<size_t>(axisFromFront(d.axis(), wide.rank()))] = offset.type().elements();
+  }
+  const std::vector<int64_t> values = asConstant(d.offset())->tensor().toInts();
+  if (std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; })) return wide;
+  return b.sub(wide, b.reshaped(offset, dims));
+}
+
+// Sums of so many products of bytes less their offsets stay within i32.
+bool sumsFit(int64_t products) {
+  constexpr int64_t kLargest = 255 * 255;
+  return products <= std::numeric_limits<int32_t>::max() / kLargest;
+}
+
+// ---------------------------------------------------------------- products
+
+// Weights that are bytes, with one scale or one for each index of `axis`.
+bool areByteWeights(Value v, int axis) {
+  if (!isDequantized(v)) return false;
+  const DequantizeLinearNode d(*v.node);
+  return isConstant(d.x()) && isByte(d.x().kind()) && (isOne(d.scale()) || axisFromFront(d.axis(), v.rank()) == axis);
+}
+
+bool isByteImage(Value v) { return isDequantizedByOne(v) && isByte(v.node->input(0).kind()); }
+
+Value scalesOf(Builder& b, Value x, Value weights) {
+  const Value one = b.reshaped(DequantizeLinearNode(*x.node).scale(), {});
+  const Value scale = DequantizeLinearNode(*weights.node).scale();
+  return b.mul(one, isOne(scale) ? b.reshaped(scale, {}) : scale);
+}
+
+// Integers of a bias whose scale is that of the products, as quantizers write them; nothing for another one.
+Value integerBias(Value bias, Value x, Value weights) {
+  constexpr double kNear = 1e-5;
+  if (!isDequantized(bias) || bias.rank() != 1 || bias.node->input(0).kind() != ElemKind::Int32) return {};
+  const DequantizeLinearNode d(*bias.node);
+  const std::vector<int64_t> offsets = offsetsOf(d.offset(), 1);
+  if (std::any_of(offsets.begin(), offsets.end(), [](int64_t z) { return z != 0; })) return {};
+  const auto scales = [](Value v) { return asConstant(DequantizeLinearNode(*v.node).scale())->tensor().doubles(); };
+  const std::vector<double> own = scales(bias), one = scales(x), many = scales(weights);
+  for (size_t i = 0; i < std::max(own.size(), many.size()); ++i) {
+    const double expected = one.front() * many[many.size() == 1 ? 0 : i], got = own[own.size() == 1 ? 0 : i];
+    if (std::abs(got - expected) > kNear * expected) return {};
+  }
+  return d.x();
+}
+
+bool isByteConv(const Match& m) {
+  const ConvNode conv(m.root());
+  return isByteImage(m[0]) && areByteWeights(m[1], 0) && conv.type().rank() <= 4 &&
+         sumsFit(m[1].type().elements() / std::max<int64_t>(m[1].dim(0), 1));
+}
+
+Values integerConv(const Match& m, Builder& b) {
+  const Value bias = m.root().input(2), whole = bias ? integerBias(bias, m[0], m[1]) : Value{};
+  const Value sum = like(b, m.root(), {centered(b, m[0]), centered(b, m[1]), whole});
+  Ints along(static_cast<size_t>(sum.rank()) - 1, 1);
+  along.front() = sum.dim(1);
+  const Value scales = scalesOf(b, m[0], m[1]);
+  const Value y = b.mul(b.casted(sum, ElemKind::Float32), isOne(scales) ? scales : b.reshaped(scales, along));
+  return {!bias || whole ? y : b.add(y, b.reshaped(bias, along))};
+}
+
+bool isByteProduct(const Match& m) {
+  return isByteImage(m[0]) && m[0].rank() >= 2 && m[1].rank() == 2 && areByteWeights(m[1], 1) && sumsFit(m[1].dim(0));
+}
+
+Values integerProduct(const Match& m, Builder& b) {
+  const Value sum = b.matMul(centered(b, m[0]), centered(b, m[1]));
+  return {b.mul(b.casted(sum, ElemKind::Float32), scalesOf(b, m[0], m[1]))};
+}
+
+// ---------------------------------------------------------------- moves
+
+// Operators that take elements of their first operand and put them elsewhere.
+OpSet movers() { return opSet({Op::Transpose, Op::Reshape, Op::Slice, Op::Expand, Op::Gather, Op::MaxPool}); }
+
+bool isMoved(const Match& m) {
+  if (m.root().resultCount() != 1 || !isDequantized(m[0])) return false;
+  return isDequantizedByOne(m[0]) || m.root().op() == Op::Transpose;
+}
+
+Values moveIntegers(const Match& m, Builder& b) {
+  const DequantizeLinearNode d(m.node(0));
+  std::vector<Value> inputs = m.root().inputs();
+  inputs.front() = d.x();
+  const Value moved = like(b, m.root(), inputs);
+  int64_t axis = axisFromFront(d.axis(), std::max(d.x().rank(), 1));
+  if (isOne(d.scale())) {
+    axis = 0;
+  } else {
+    const Ints& perm = m.root().attrs().ints("perm");
+    axis = std::find(perm.begin(), perm.end(), axis) - perm.begin();
+  }
+  return {b.dequantizeLinear(moved, d.scale(), d.offset(), {.axis = axis, .to = d.to()})};
+}
+
+bool isJoined(const Match& m) {
+  const std::vector<Value> parts = m.root().inputs();
+  if (!std::all_of(parts.begin(), parts.end(), isDequantizedByOne)) return false;
+  const DequantizeLinearNode first(*parts.front().node);
+  return std::all_of(parts.begin(), parts.end(), [&](Value part) {
+    const DequantizeLinearNode d(*part.node);
+    return d.x().kind() == first.x().kind() && sameQuantization(d.scale(), d.offset(), first.scale(), first.offset());
+  });
+}
+
+Values joinIntegers(const Match& m, Builder& b) {
+  std::vector<Value> parts = m.root().inputs();
+  const DequantizeLinearNode first(*parts.front().node);
+  for (Value& part : parts) part = part.node->input(0);
+  return {b.dequantizeLinear(like(b, m.root(), parts), first.scale(), first.offset(), {.axis = 0, .to = first.to()})};
+}
+
+// ---------------------------------------------------------------- between two scales
+
+bool givesBack(const Match& m) {
+  const QuantizeLinearNode q(m.root());
+  if (q.blockSize() != 0 || !isDequantized(m[0]) || !isPlainScale(q.scale())) return false;
+  const DequantizeLinearNode d(m.node(0));
+  if (q.offset() && !isConstant(q.offset())) return false;
+  const int rank = std::max(m[0].rank(), 1);
+  return isByte(q.type().kind()) && d.x().kind() == q.type().kind() &&
+         (isOne(d.scale()) || axisFromFront(d.axis(), rank) == axisFromFront(q.axis(), rank)) &&
+         sameQuantization(d.scale(), d.offset(), q.scale(), q.offset());
+}
+
+// A value divided by a number, where that costs nothing: constants before it take the division over. Invalid where not.
+Value divided(Builder& b, Value v, double by, int depth);
+
+Value dividedConstant(Builder& b, Value v, double by) { return b.div(v, b.scalar(ElemKind::Float32, by)); }
+
+bool isDivisible(Value v, const Node& reader, int depth) {
+  if (v.kind() != ElemKind::Float32 || depth == 0) return false;
+  if (isConstant(v)) return true;
+  if (v.node->isStorage() || v.node->predicate()) return false;
+  if (isDequantized(v)) return true;
+  if (!readOnlyBy(v, reader)) return false;
+  const auto divisible = [&](int slot) { return isDivisible(v.node->input(slot), *v.node, depth - 1); };
+  switch (v.node->op()) {
+    case Op::Mul:
+      return isConstant(v.node->input(1)) || isConstant(v.node->input(0));
+    case Op::Relu:
+    case Op::Reshape:
+    case Op::Transpose:
+      return divisible(0);
+    case Op::Add:
+    case Op::Sub:
+      return divisible(0) && divisible(1);
+    default:
+      return false;
+  }
+}
+
+Value divided(Builder& b, Value v, double by, int depth) {
+  if (isConstant(v)) return dividedConstant(b, v, by);
+  Node& node = *v.node;
+  std::vector<Value> inputs = node.inputs();
+  if (node.op() == Op::DequantizeLinear || node.op() == Op::Mul) {
+    Value& factor = isConstant(inputs[1]) ? inputs[1] : inputs[0];
+    factor = dividedConstant(b, factor, by);
+  } else {
+    for (Value& in : inputs) in = divided(b, in, by, depth - 1);
+  }
+  return like(b, node, inputs);
+}
+
+constexpr int kDivisionDepth = 8;
+
+// Constants alone are folded, and need no rule.
+bool isRescaled(const Match& m) {
+  const QuantizeLinearNode q(m.root());
+  return q.blockSize() == 0 && isByte(q.type().kind()) && isOne(q.scale()) && isPlainScale(q.scale()) &&
+         *splatValue(q.scale()) != 1 && !isConstant(m[0]) && !isDequantized(m[0]) &&
+         isDivisible(m[0], m.root(), kDivisionDepth);
+}
+
+Values rescale(const Match& m, Builder& b) {
+  const QuantizeLinearNode q(m.root());
+  const Value x = divided(b, m[0], *splatValue(q.scale()), kDivisionDepth);
+  return {like(b, m.root(), {x, b.scalar(ElemKind::Float32, 1), q.offset()})};
+}
+
+// Saturation cuts at the offset what is less than zero.
+bool saturatesAtZero(const Match& m) {
+  const QuantizeLinearNode q(m.root());
+  if (q.blockSize() != 0 || !isOne(q.scale()) || !isPlainScale(q.scale()) || !isByte(q.type().kind())) return false;
+  if (q.offset() && !isConstant(q.offset())) return false;
+  return offsetsOf(q.offset(), 1).front() == (q.type().kind() == ElemKind::UInt8 ? 0 : INT8_MIN);
+}
+
+// ---------------------------------------------------------------- samples
+
+Value someBytes(Rng& rng, Builder& b, const Shape& shape) {
+  return sampling::input(b, shape, rng.flip() ? ElemKind::UInt8 : ElemKind::Int8);
+}
+
+Value someOffset(Rng& rng, Builder& b, ElemKind kind, const Shape& shape = {}) {
+  return rng.flip() ? Value{} : sampling::constant(rng, b, shape, kind, 0, 9);
+}
+
+Value someScale(Rng& rng, Builder& b, const Shape& shape = {}) {
+  return sampling::constant(rng, b, shape, ElemKind::Float32, 0.01, 0.1);
+}
+
+Value sampleReal(Rng& rng, Builder& b, Value bytes) {
+  return b.dequantizeLinear(bytes, someScale(rng, b), someOffset(rng, b, bytes.kind()),
+                            {.axis = 0, .to = ElemKind::Float32});
+}
+Value sampleReal(Rng& rng, Builder& b, const Shape& shape) { return sampleReal(rng, b, someBytes(rng, b, shape)); }
+
+// Weights with one scale, or one for each index of an axis.
+Value sampleWeights(Rng& rng, Builder& b, const Shape& shape, int axis) {
+  const ElemKind kind = rng.flip() ? ElemKind::UInt8 : ElemKind::Int8;
+  const Value bytes = sampling::constant(rng, b, shape, kind, kind == ElemKind::UInt8 ? 0 : -128, 127);
+  const Shape scales = rng.flip() ? Shape{} : Shape{shape[axis]};
+  return b.dequantizeLinear(bytes, someScale(rng, b, scales), someOffset(rng, b, kind, scales),
+                            {.axis = axis, .to = ElemKind::Float32});
+}
+
+std::vector<Rule> integerRules() {
+  return {
+      {.name = "integer-conv",
+       .doc = "A convolution of quantized values is one of their integers, times the scales.",
+       .kinds = kindSet(ElemKind::Float32),
+       .pattern = op(Op::Conv, {any(0), any(1)}),
+       .condition = isByteConv,
+       .build = integerConv,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const int64_t groups = rng.between(1, 2), out = groups * rng.between(1, 2);
+         const Value bias = rng.flip() ? sampling::constant(rng, b, {out}) : Value{};
+         return b.conv(sampleReal(rng, b, Shape{1, 4, 3, 4}), sampleWeights(rng, b, {out, 4 / groups, 2, 3}, 0), bias,
+                       {.pads = {1, 0, 0, 1}, .group = groups});
+       },
+       .keeps = Keeps::Rounding},
+      {.name = "integer-matmul",
+       .doc = "A product of quantized values by quantized weights is one of their integers, times the scales.",
+       .kinds = kindSet(ElemKind::Float32),
+       .pattern = op(Op::MatMul, {any(0), any(1)}),
+       .condition = isByteProduct,
+       .build = integerProduct,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         return b.matMul(sampleReal(rng, b, rng.flip() ? Shape{2, 4} : Shape{2, 3, 4}),
+                         sampleWeights(rng, b, {4, 3}, 1));
+       },
+       .keeps = Keeps::Rounding},
+  };
+}
+
+std::vector<Rule> moveRules() {
+  return {
+      {.name = "dequantize-later",
+       .doc = "What moves elements, or takes the largest of some, does so with their integers.",
+       .kinds = kindSet(ElemKind::Float32),
+       .pattern = op(movers(), {any(0)}),
+       .condition = isMoved,
+       .build = moveIntegers,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         if (rng.flip())
+           return b.transpose(sampleWeights(rng, b, {2, 3, 4}, static_cast<int>(rng.between(0, 2))),
+                              {.perm = {2, 0, 1}});
+         const Value x = sampleReal(rng, b, Shape{1, 2, 3, 4});
+         if (rng.flip()) return b.reshaped(x, {6, 4});
+         return rng.flip() ? sampling::slice(rng, b, x) : b.maxPool(x, {.kernel = {2, 2}, .pads = {1, 0, 0, 1}});
+       }},
+      {.name = "join-integers",
+       .doc = "Quantized values of one scale are joined as integers.",
+       .kinds = kindSet(ElemKind::Float32),
+       .pattern = op(Op::Concat, {any(0)}),
+       .condition = isJoined,
+       .build = joinIntegers,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampleReal(rng, b, Shape{2, 3}), y = sampling::input(b, {2, 1}, x.node->input(0).kind());
+         const DequantizeLinearNode d(*x.node);
+         return b.concat({x, b.dequantizeLinear(y, d.scale(), d.offset(), {.axis = 0, .to = d.to()})}, {.axis = 1});
+       }},
+  };
+}
+
+std::vector<Rule> scaleRules() {
+  return {
+      {.name = "quantize-dequantized",
+       .doc = "Quantization with the scales that a value had before gives its integers back.",
+       .pattern = op(Op::QuantizeLinear, {any(0)}),
+       .condition = givesBack,
+       .build = [](const Match& m, Builder&) -> Values { return {m.node(0).input(0)}; },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampleReal(rng, b, Shape{2, 3});
+         const DequantizeLinearNode d(*x.node);
+         return b.quantizeLinear(x, d.scale(), d.offset(), {.axis = 0, .to = d.x().kind()});
+       }},
+      {.name = "quantize-relu",
+       .doc = "Quantization that saturates at zero needs no relu before it. Relaxed: NaN.",
+       .pattern = op(Op::QuantizeLinear, {op(Op::Relu, {any(0)}).once()}),
+       .condition = saturatesAtZero,
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {like(b, m.root(), {m[0], m.root().input(1), m.root().input(2)})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = b.relu(sampling::anyInput(rng, b));
+         if (rng.flip()) return b.quantizeLinear(x, someScale(rng, b), {}, {.axis = 0, .to = ElemKind::UInt8});
+         return b.quantizeLinear(x, someScale(rng, b), b.scalar(ElemKind::Int8, INT8_MIN),
+                                 {.axis = 0, .to = ElemKind::Int8});
+       },
+       .keeps = Keeps::Finite},
+      {.name = "rescale",
+       .doc = "Factors and addends before a quantization take over the division by its scale.",
+       .pattern = op(Op::QuantizeLinear, {any(0)}),
+       .condition = isRescaled,
+       .build = rescale,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         // Sums without halves: rounding them does not depend on the last digit.
+         const Value x = b.mul(b.casted(sampling::input(b, {2, 3}, ElemKind::Int8), ElemKind::Float32),
+                               b.scalar(ElemKind::Float32, 0.375));
+         const Value y = b.add(x, b.scalar(ElemKind::Float32, 0.125));
+         return b.quantizeLinear(rng.flip() ? b.relu(y) : y, b.scalar(ElemKind::Float32, 0.5),
+                                 someOffset(rng, b, ElemKind::UInt8), {.axis = 0, .to = ElemKind::UInt8});
+       },
+       .keeps = Keeps::Rounding},
+  };
+}
+
+}  // namespace
+
+std::vector<Rule> quantRules() { return joined({integerRules(), moveRules(), scaleRules()}); }
+
+}  // namespace aglow
