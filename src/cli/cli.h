@@ -13,6 +13,7 @@ Command runCommand();
 Command compileCommand();
 Command benchCommand();
 Command profileCommand();
+Command quantReportCommand();
 Command verifyCommand();
 Command inspectCommand();
 Command cacheCommand();

@@ -51,12 +51,13 @@ Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5
 8 file or disk, 130 interrupted.)";
 
 ExitCode run(int argc, char** argv) {
-  const Program program{.name = "aglow",
-                        .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
-                        .version = "aglow " AGLOW_VERSION,
-                        .footer = kExamples,
-                        .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
-                                     inspectCommand(), cacheCommand(), opsCommand(), explainCommand()}};
+  const Program program{
+      .name = "aglow",
+      .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
+      .version = "aglow " AGLOW_VERSION,
+      .footer = kExamples,
+      .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
+                   quantReportCommand(), inspectCommand(), cacheCommand(), opsCommand(), explainCommand()}};
   const Result<Action> action = parse(program, argc, argv);
   return action.ok() ? (*action)() : report(action.error());
 }

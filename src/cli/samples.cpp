@@ -1,9 +1,16 @@
 #include "cli/samples.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
+
+#include "cli/value_json.h"
+#include "compile/text_files.h"
+#include "dynamic/whole_model.h"
+#include "tensor/npy.h"
 
 namespace aglow::cli {
 
@@ -20,6 +27,71 @@ Result<std::vector<fs::path>> entriesOf(const std::string& folder) {
     return Error{.code = Code::FileRead, .message = "the folder cannot be read: " + fault.message(), .where = folder};
   std::sort(entries.begin(), entries.end());
   return entries;
+}
+
+// A line that is written over, for people who watch.
+class Progress {
+public:
+  explicit Progress(size_t count) : count_(count), shown_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void done(size_t samples) const {
+    constexpr size_t kWidth = 30;
+    if (!shown_) return;
+    const size_t filled = kWidth * samples / count_;
+    std::cerr << fmt::format("\r[{}{}] {} of {} samples", std::string(filled, '#'), std::string(kWidth - filled, ' '),
+                             samples, count_)
+              << std::flush;
+  }
+
+private:
+  size_t count_;
+  bool shown_;
+};
+
+// What the model takes: names, and how a file becomes a value.
+struct Inputs {
+  std::vector<std::string> names;
+  std::function<Result<ModelValue>(const std::string& name, const std::string& file)> read;
+};
+
+Inputs inputsOf(const onnx::Graph& graph) {
+  Inputs inputs;
+  for (const onnx::ValueInfo& info : graph.inputs) {
+    const bool initialized = std::any_of(graph.initializers.begin(), graph.initializers.end(),
+                                         [&](const auto& t) { return t.name == info.name; });
+    if (!initialized) inputs.names.push_back(info.name);
+  }
+  inputs.read = [&graph](const std::string& name, const std::string& file) {
+    const auto info =
+        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const auto& i) { return i.name == name; });
+    return readValue(file, info->type);
+  };
+  return inputs;
+}
+
+// A text form has its types.
+Diagnosed<Inputs> inputsOf(const std::string& path, CompileOptions options) {
+  options.stopAfter = "import";
+  auto compiled = compileTextFile(path, options);
+  if (!compiled.ok()) return compiled.diagnostics();
+  const auto number = chooseFunction(compiled->functionNames(), {});
+  if (!number.ok()) return number.error();
+  Inputs inputs;
+  std::map<std::string, ElemKind> kinds;
+  for (const Port& port : compiled->interfaces[*number].inputs) {
+    inputs.names.push_back(port.name);
+    kinds[port.name] = port.type.kind();
+  }
+  inputs.read = [kinds](const std::string& name, const std::string& file) -> Result<ModelValue> {
+    AGLOW_TRY(Tensor tensor, readNpy(file, kinds.at(name)));
+    return ModelValue::of(std::move(tensor));
+  };
+  return inputs;
 }
 
 }  // namespace
@@ -47,6 +119,34 @@ Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const st
       .hint = inputs.size() == 1
                   ? fmt::format("expected a .npy file for each sample, with a value of '{}'", inputs.front())
                   : fmt::format("expected a folder for each sample, with {}.npy", fmt::join(inputs, ".npy, "))};
+}
+
+WatchedModel::CompileFor compilerOf(const ModelFile& file) {
+  return [&file](const CompileOptions& how, const onnx::ImportOptions& sizes) {
+    return file.onnx ? compileModel(*file.onnx, how, sizes) : compileTextFile(file.path, how);
+  };
+}
+
+Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& options, const std::string& folder,
+                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use) {
+  auto inputs = file.onnx ? Diagnosed<Inputs>(inputsOf(file.onnx->graph)) : inputsOf(file.path, options.compile);
+  if (!inputs.ok()) return inputs.diagnostics();
+  auto samples = listSamples(folder, inputs->names);
+  if (!samples.ok()) return samples.error();
+  const Progress progress(samples->size());
+  for (size_t i = 0; i < samples->size(); ++i) {
+    const SampleFiles& files = (*samples)[i];
+    ModelValues values;
+    for (const auto& [name, path] : files.inputs) {
+      auto value = inputs->read(name, path);
+      if (!value.ok()) return std::move(value).error();
+      values[name] = *std::move(value);
+    }
+    if (auto used = use(values); !used.ok())
+      return Diagnostics(used.diagnostics()).at(fmt::format("{}/{}", folder, files.name));
+    progress.done(i + 1);
+  }
+  return Unit{};
 }
 
 }  // namespace aglow::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/run_request.h"
+#include "dynamic/profiling.h"
 
 namespace aglow::cli {
 
@@ -16,5 +17,11 @@ struct SampleFiles {
 };
 // BadBinding where the folder holds none.
 Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const std::vector<std::string>& inputs);
+
+// Calls `use` with the values of each sample, and shows how far it has come.
+Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& options, const std::string& folder,
+                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use);
+// Compiles the model for the sizes of samples; the file outlives it.
+WatchedModel::CompileFor compilerOf(const ModelFile& file);
 
 }  // namespace aglow::cli

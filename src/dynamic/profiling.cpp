@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "dynamic/whole_model.h"
 #include "quant/islands.h"
@@ -51,19 +52,15 @@ Status checkNames(const Sample& sample, const Interface& interface) {
 
 }  // namespace
 
-Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
+WatchedModel::WatchedModel(CompileFor compile, CompileOptions options, onnx::ImportOptions import,
+                           BackendOptions backend)
     : compile_(std::move(compile)),
       options_(std::move(options)),
       import_(std::move(import)),
       backend_(std::move(backend)) {}
 
-Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
-    : Profiler([&model](const CompileOptions& how,
-                        const onnx::ImportOptions& sizes) { return compileModel(model, how, sizes); },
-               std::move(options), std::move(import), std::move(backend)) {}
-
 // The point where quantization begins is where the phase "optimize" ends; from there on the graph has outputs more.
-Diagnosed<Profiler::Watching> Profiler::compileFor(const Sample& sample) const {
+Diagnosed<WatchedModel::Watching> WatchedModel::compileFor(const Sample& sample) const {
   onnx::ImportOptions import = import_;
   for (const auto& [name, value] : sample)
     if (value.isTensor() && !import.given.contains(name))
@@ -94,7 +91,9 @@ Diagnosed<Profiler::Watching> Profiler::compileFor(const Sample& sample) const {
                  .message =
                      "the model has no convolution or product with constant weights of f32: nothing of it would "
                      "become integers"};
-  rest.startFrom = "lower";
+  if (options_.quantize)
+    if (const auto changed = quant::quantize(function, *options_.quantize); !changed.ok()) return changed.error();
+  rest.startFrom = options_.quantize ? "optimize" : "lower";
   rest.stopAfter.clear();
   rest.quantize = nullptr;
   auto compiled = compileModule(std::move(graph->module), std::move(graph->interfaces), rest);
@@ -105,7 +104,7 @@ Diagnosed<Profiler::Watching> Profiler::compileFor(const Sample& sample) const {
   return watching;
 }
 
-Diagnosed<Profiler::Watching*> Profiler::watchingFor(const Sample& sample) {
+Diagnosed<WatchedModel::Watching*> WatchedModel::watchingFor(const Sample& sample) {
   Key key;
   for (const auto& [name, value] : sample) {
     key.add(name);
@@ -114,35 +113,91 @@ Diagnosed<Profiler::Watching*> Profiler::watchingFor(const Sample& sample) {
   if (const auto it = watching_.find(key.bytes()); it != watching_.end()) return &it->second;
   auto made = compileFor(sample);
   if (!made.ok()) return made.diagnostics();
-  if (profile_.samples > 0 && made->fingerprint != profile_.model)
-    return Error{.code = Code::UnsupportedFeature,
-                 .message = "the optimizer makes another graph for the sizes of this sample than for those before",
-                 .where = {},
-                 .hint = "profile with samples of one size"};
   return &watching_.emplace(key.bytes(), *std::move(made)).first->second;
 }
 
-Diagnosed<Unit> Profiler::add(const Sample& sample) {
+Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample) {
   if (const Status finite = checkFinite(sample); !finite.ok()) return finite.error();
   auto watching = watchingFor(sample);
   if (!watching.ok()) return watching.diagnostics();
   Watching& now = **watching;
   const auto function = now.network->find();
   if (!function.ok()) return function.error();
-  const auto outputs = now.network->run(*function, valuesIn(sample), Network::OutputMemory::Reused);
+  auto outputs = now.network->run(*function, valuesIn(sample), Network::OutputMemory::Reused);
   if (!outputs.ok()) return outputs.error();
+  return Seen{now.values, *std::move(outputs), now.fingerprint, now.outputs};
+}
+
+Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
+    : model_(std::move(compile), std::move(options), std::move(import), backend), threads_(backend.threads) {}
+
+Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
+    : Profiler([&model](const CompileOptions& how,
+                        const onnx::ImportOptions& sizes) { return compileModel(model, how, sizes); },
+               std::move(options), std::move(import), std::move(backend)) {}
+
+Diagnosed<Unit> Profiler::add(const Sample& sample) {
+  auto seen = model_.run(sample);
+  if (!seen.ok()) return seen.diagnostics();
+  if (profile_.samples > 0 && seen->fingerprint != profile_.model)
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = "the optimizer makes another graph for the sizes of this sample than for those before",
+                 .where = {},
+                 .hint = "profile with samples of one size"};
   std::vector<quant::ValueProfile*> places;
-  for (const std::string& name : now.values) places.push_back(&profile_.values[name]);
+  for (const std::string& name : seen->names) places.push_back(&profile_.values[name]);
   const auto add = [&](int, int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      const Tensor& tensor = (*outputs)[now.outputs + i].tensor();
+      const Tensor& tensor = seen->value(i);
       places[i]->add({tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements())});
     }
     return 0;
   };
-  ThreadPool::ofProcess(backend_.threads)->run({.units = std::ssize(places), .most = backend_.threads}, add);
-  profile_.model = now.fingerprint;
+  ThreadPool::ofProcess(threads_)->run({.units = std::ssize(places), .most = threads_}, add);
+  profile_.model = seen->fingerprint;
   ++profile_.samples;
+  return Unit{};
+}
+
+void Noise::add(const Tensor& exact, const Tensor& rounded) {
+  const std::vector<double> one = exact.doubles(), other = rounded.doubles();
+  for (size_t i = 0; i < one.size(); ++i) {
+    if (!std::isfinite(one[i]) || !std::isfinite(other[i])) continue;
+    signal += one[i] * one[i];
+    noise += (one[i] - other[i]) * (one[i] - other[i]);
+  }
+}
+
+double Noise::decibels() const {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return 10 * std::log10(signal / noise);
+}
+
+namespace {
+
+CompileOptions inFloats(CompileOptions options) {
+  options.quantize = nullptr;
+  return options;
+}
+
+}  // namespace
+
+QuantReport::QuantReport(const WatchedModel::CompileFor& compile, const CompileOptions& options,
+                         const onnx::ImportOptions& import, const BackendOptions& backend)
+    : exact_(compile, inFloats(options), import, backend), rounded_(compile, options, import, backend) {}
+
+Diagnosed<Unit> QuantReport::add(const Sample& sample) {
+  auto exact = exact_.run(sample), rounded = rounded_.run(sample);
+  if (!exact.ok()) return exact.diagnostics();
+  if (!rounded.ok()) return rounded.diagnostics();
+  if (samples_ == 0) {
+    for (const std::string& name : exact->names) values_.push_back({.name = name});
+    for (size_t i = 0; i < exact->own; ++i) outputs_.push_back({.name = fmt::format("output {}", i)});
+  }
+  for (size_t i = 0; i < values_.size(); ++i) values_[i].add(exact->value(i), rounded->value(i));
+  for (size_t i = 0; i < exact->own; ++i)
+    if (exact->outputs[i].isTensor()) outputs_[i].add(exact->outputs[i].tensor(), rounded->outputs[i].tensor());
+  ++samples_;
   return Unit{};
 }
 

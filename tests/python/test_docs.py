@@ -107,7 +107,7 @@ def test_options(aglow):
     """docs/command-line.md names every command and option, under the command or among the common ones."""
     sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text_of("docs/command-line.md"), re.M | re.S))
     common = next(section for title, section in sections.items() if title.startswith("Options of "))
-    commands = re.findall(r"^  ([a-z]+) ", aglow("--help").out.partition("Subcommands:")[2].partition("\n\n")[0], re.M)
+    commands = re.findall(r"^  ([a-z-]+) ", aglow("--help").out.partition("Subcommands:")[2].partition("\n\n")[0], re.M)
     assert len(commands) >= 5
     missing = []
     for command in commands:

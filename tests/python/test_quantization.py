@@ -202,3 +202,19 @@ def test_the_quantized_model_is_an_onnx_file(aglow, tmp_path, profile):
         assert run.code == 0, run.err
         [expected] = session.run(None, {"image": image})
         np.testing.assert_allclose(np.load(tmp_path / "run" / "0.npy"), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_report_ranks_the_values(aglow, tmp_path, profile, backend):
+    words = ["quant-report", DIGITS, "--data", IMAGES, "--profile", profile, "--backend", backend]
+    report = json.loads(aglow(*words, "--json").out)
+    assert report["samples"] == 8
+    [output] = report["outputs"]
+    assert output["sqnr_db"] >= 25
+    ratios = {row["name"]: row["sqnr_db"] for row in report["values"]}
+    assert ratios.pop("@image") is None and set(ratios) < set(json.loads(profile.read_text())["values"])
+    assert list(ratios.values()) == sorted(ratios.values()) and min(ratios.values()) >= 20
+    floats = json.loads(aglow(*words, "--json", "--keep-float", "Conv,MatMul").out)
+    assert all(row["sqnr_db"] is None for row in floats["values"] + floats["outputs"])
+    missing = aglow("quant-report", DIGITS, "--data", IMAGES)
+    assert missing.code == 1 and "needs a profile" in missing.err
