@@ -131,7 +131,8 @@ int32_t runGroup(const ProgramTables* tables, const ProgramStep* head, void* con
     int64_t parts = chain ? head->units : 0;
     if (!chain)
       for (int32_t member = inRound(head, group.round); member > 0; --member) parts += head[member].threads;
-    const int32_t status = runTime->parallelFor == nullptr || head->threads < 2
+    // Where one thread is all there is, there may be no run time.
+    const int32_t status = head->threads < 2 || runTime->parallelFor == nullptr
                                ? work(slots, 0, parts)
                                : runTime->parallelFor(runTime->parallelContext, work, slots, 0, parts, head->threads);
     if (status == 0) continue;
