@@ -76,21 +76,16 @@ private:
   std::vector<size_t> parent_;
 };
 
-// Whether the node's result leaves it through arithmetic, which can give integers of any scale.
-bool computes(Value v) {
-  switch (roleOf(*v.node)) {
-    case Role::Product:
-    case Role::Compute:
-      return true;
-    case Role::After: {
-      const Value from = v.node->input(isConstant(v.node->input(0)) ? 1 : 0);
-      return computes(from);
-    }
-    case Role::Float:
-    case Role::Carry:
-      return false;
+// The nodes whose results leave them through arithmetic, which can give integers of any scale.
+std::unordered_set<const Node*> computingNodes(const Function& function) {
+  std::unordered_set<const Node*> computing;
+  for (const auto& node : function.nodes()) {
+    const Role role = roleOf(*node);
+    const bool follows =
+        role == Role::After && computing.contains(node->input(isConstant(node->input(0)) ? 1 : 0).node);
+    if (follows || role == Role::Product || role == Role::Compute) computing.insert(node.get());
   }
-  return false;
+  return computing;
 }
 
 }  // namespace
@@ -121,6 +116,7 @@ Islands findIslands(const Function& function, const std::set<std::string>& kept)
   Groups groups;
   std::unordered_set<Value, ValueHash> wanted;
   std::unordered_set<const Node*> takesPart;
+  const std::unordered_set<const Node*> computing = computingNodes(function);
   for (auto it = function.nodes().rbegin(); it != function.nodes().rend(); ++it) {
     Node& node = **it;
     const Role role = roleOf(node);
@@ -133,7 +129,7 @@ Islands findIslands(const Function& function, const std::set<std::string>& kept)
     for (int i = 0; i < dataOperands(node, role); ++i) {
       const Value operand = node.input(i);
       if (!isFloat32(operand) || isConstant(operand)) continue;
-      if (role == Role::After && (computes(operand) || node.op() == Op::Add)) {
+      if (role == Role::After && (computing.contains(operand.node) || node.op() == Op::Add)) {
         takesPart.insert(operand.node);
         continue;
       }
