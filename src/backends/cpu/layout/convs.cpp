@@ -94,9 +94,9 @@ Value imageOf(Node& node, ConvForm form) {
 }
 
 ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
+  if (node.op() != Op::Conv || node.predicate()) return ConvForm::None;
   const ElemKind kind = node.type().kind();
-  if (node.op() != Op::Conv || node.predicate() || (kind != ElemKind::Float32 && kind != ElemKind::Int32))
-    return ConvForm::None;
+  if (kind != ElemKind::Float32 && kind != ElemKind::Int32) return ConvForm::None;
   const int rank = node.type().rank();
   if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0 || !isConstant(node.input(1)))
     return ConvForm::None;
