@@ -186,11 +186,7 @@ bool givesBack(const Match& m) {
          sameQuantization(d.scale(), d.offset(), q.scale(), q.offset());
 }
 
-// A value divided by a number, where that costs nothing: constants before it take the division over. Invalid where not.
-Value divided(Builder& b, Value v, double by, int depth);
-
-Value dividedConstant(Builder& b, Value v, double by) { return b.div(v, b.scalar(ElemKind::Float32, by)); }
-
+// Whether constants before a value can take a division over, so that it costs nothing.
 bool isDivisible(Value v, const Node& reader, int depth) {
   if (v.kind() != ElemKind::Float32 || depth == 0) return false;
   if (isConstant(v)) return true;
@@ -213,17 +209,18 @@ bool isDivisible(Value v, const Node& reader, int depth) {
   }
 }
 
-Value divided(Builder& b, Value v, double by, int depth) {
-  if (isConstant(v)) return dividedConstant(b, v, by);
-  Node& node = *v.node;
-  std::vector<Value> inputs = node.inputs();
-  if (node.op() == Op::DequantizeLinear || node.op() == Op::Mul) {
+// Such a value, divided.
+Value divided(Builder& b, Value v, double by) {
+  const auto quotient = [&](Value constant) { return b.div(constant, b.scalar(ElemKind::Float32, by)); };
+  if (isConstant(v)) return quotient(v);
+  std::vector<Value> inputs = v.node->inputs();
+  if (v.node->op() == Op::DequantizeLinear || v.node->op() == Op::Mul) {
     Value& factor = isConstant(inputs[1]) ? inputs[1] : inputs[0];
-    factor = dividedConstant(b, factor, by);
+    factor = quotient(factor);
   } else {
-    for (Value& in : inputs) in = divided(b, in, by, depth - 1);
+    for (Value& in : inputs) in = divided(b, in, by);
   }
-  return like(b, node, inputs);
+  return like(b, *v.node, inputs);
 }
 
 constexpr int kDivisionDepth = 8;
@@ -238,7 +235,7 @@ bool isRescaled(const Match& m) {
 
 Values rescale(const Match& m, Builder& b) {
   const QuantizeLinearNode q(m.root());
-  const Value x = divided(b, m[0], *splatValue(q.scale()), kDivisionDepth);
+  const Value x = divided(b, m[0], *splatValue(q.scale()));
   return {like(b, m.root(), {x, b.scalar(ElemKind::Float32, 1), q.offset()})};
 }
 

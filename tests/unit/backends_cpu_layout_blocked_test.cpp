@@ -125,8 +125,7 @@ Value byteWeights(Network& n, const Shape& shape) {
 }
 
 Value asBytes(Network& n, Value x, ElemKind kind) {
-  const Value wide = n.b.casted(n.b.mul(n.b.casted(x, ElemKind::Float32), n.b.scalar(ElemKind::Float32, 50)), kind);
-  return wide;
+  return n.b.casted(n.b.mul(x, n.b.scalar(ElemKind::Float32, 50)), kind);
 }
 
 TEST(BlockedLayout, BytesLessAnOffsetAreConvolvedAsBytes) {

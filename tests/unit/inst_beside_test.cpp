@@ -4,38 +4,21 @@
 #include <gmock/gmock.h>
 
 #include "inst/lifetimes.h"
-#include "inst/text.h"
-#include "inst/verifier.h"
+#include "small_programs.h"
 
 namespace aglow {
 namespace {
 
 using ::testing::HasSubstr;
 
-Program parsed(std::string_view body) {
-  auto program = parseProgram(
-      "declare {\n  %x = placeholder f32[4]\n  %y = placeholder f32[4]\n  %z = placeholder f32[4]\n"
-      "  %p = placeholder bool[]\n}\nprogram @f(@in %x, @out %y, @out %z, @in %p) {\n" +
-      std::string(body) + "}\n");
-  EXPECT_TRUE(program.ok()) << program.error().text();
-  return *std::move(program);
-}
-
-std::string bodyOf(const Program& program) {
-  const std::string text = print(program);
-  const size_t start = text.find("{\n", text.find("program")) + 2;
-  return text.substr(start, text.size() - start - 2);
-}
-
-std::string fault(std::string_view body) {
-  const Status status = verify(parsed(body));
-  return status.ok() ? "none" : status.error().text();
-}
+Program parsed(std::string_view body) { return testing_support::parsedProgram("f32[4]", body); }
+using testing_support::bodyText;
+std::string fault(std::string_view body) { return testing_support::faultOf(parsed(body)); }
 
 TEST(Beside, PrintsAndParses) {
   const std::string body = "  Neg @out %y, @in %x from \"a\"\n  beside Abs @out %z, @in %x from \"b\"\n";
   const Program program = parsed(body);
-  EXPECT_EQ(bodyOf(program), body);
+  EXPECT_EQ(bodyText(program), body);
   EXPECT_TRUE(program.instrs[1].beside);
   EXPECT_EQ(besideEnd(program.instrs, 0), 2u);
   Program alone = program;
@@ -81,7 +64,7 @@ TEST(Beside, BuffersLiveAroundAllMembers) {
       "%a = alloc f32[4]\n%b = alloc f32[4]\nAbs @out %a, @in %x\nNeg @out %y, @in %a\nbeside Abs @out %b, @in %x\n"
       "Neg @out %z, @in %b\ndealloc %a\ndealloc %b\n");
   markLifetimes(program);
-  EXPECT_EQ(bodyOf(program),
+  EXPECT_EQ(bodyText(program),
             "  %a = alloc f32[4]\n  Abs @out %a, @in %x\n  %b = alloc f32[4]\n  Neg @out %y, @in %a\n"
             "  beside Abs @out %b, @in %x\n  dealloc %a\n  Neg @out %z, @in %b\n  dealloc %b\n");
   const Status valid = verify(program);

@@ -4,33 +4,16 @@
 #include <gmock/gmock.h>
 
 #include "inst/lifetimes.h"
-#include "inst/text.h"
-#include "inst/verifier.h"
+#include "small_programs.h"
 
 namespace aglow {
 namespace {
 
 using ::testing::HasSubstr;
 
-Program parsed(std::string_view body) {
-  auto program = parseProgram(
-      "declare {\n  %x = placeholder f32[2,3,4]\n  %y = placeholder f32[2,3,4]\n  %z = placeholder f32[2,3,4]\n"
-      "  %p = placeholder bool[]\n}\nprogram @f(@in %x, @out %y, @out %z, @in %p) {\n" +
-      std::string(body) + "}\n");
-  EXPECT_TRUE(program.ok()) << program.error().text();
-  return *std::move(program);
-}
-
-std::string bodyOf(const Program& program) {
-  const std::string text = print(program);
-  const size_t start = text.find("{\n", text.find("program")) + 2;
-  return text.substr(start, text.size() - start - 2);
-}
-
-std::string fault(std::string_view body) {
-  const Status status = verify(parsed(body));
-  return status.ok() ? "none" : status.error().text();
-}
+Program parsed(std::string_view body) { return testing_support::parsedProgram("f32[2,3,4]", body); }
+using testing_support::bodyText;
+std::string fault(std::string_view body) { return testing_support::faultOf(parsed(body)); }
 
 // Two instructions, the second chained to the first, each with the end of its plan.
 std::string pair(std::string_view first, std::string_view second) {
@@ -41,7 +24,7 @@ std::string pair(std::string_view first, std::string_view second) {
 TEST(Chain, PrintsAndParses) {
   const std::string body = pair("units 6 cut 0 parts [2, 4] outer [3, 0]", "cut 2 parts [2, 4] outer [3, 3]");
   const Program program = parsed(body);
-  EXPECT_EQ(bodyOf(program), body);
+  EXPECT_EQ(bodyText(program), body);
   EXPECT_TRUE(program.instrs[1].chained);
   EXPECT_EQ(program.instrs[1].plan->cut, (Cut{.axis = 2, .images = 2, .parts = 4, .outer = {3, 3}}));
   EXPECT_EQ(chainEnd(program.instrs, 0), 2u);
@@ -103,7 +86,7 @@ TEST(Chain, BuffersLiveAroundAllMembers) {
   Program program = parsed("%a = alloc f32[2,3,4]\n%b = alloc f32[2,3,4]\nAbs @out %a, @in %x\nNeg @out %y, @in %a" +
                            cut + "chained Abs @out %b, @in %y" + cut + "Neg @out %z, @in %b\ndealloc %a\ndealloc %b\n");
   markLifetimes(program);
-  EXPECT_EQ(bodyOf(program),
+  EXPECT_EQ(bodyText(program),
             "  %a = alloc f32[2,3,4]\n  Abs @out %a, @in %x\n  %b = alloc f32[2,3,4]\n  Neg @out %y, @in %a" + cut +
                 "  chained Abs @out %b, @in %y" + cut + "  dealloc %a\n  Neg @out %z, @in %b\n  dealloc %b\n");
   const Status valid = verify(program);
