@@ -1,13 +1,15 @@
 """Profiles: what samples tell of a model's values, for precision "int8"."""
 from __future__ import annotations
 
+import functools
+import json
 import os
 import tempfile
-from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _core
 from ._errors import Fault, FileError
-from ._model import Model, _checked, _read, _shapes, _threads, _usage
+from ._model import Function, Model, _checked, _profile_text, _read, _shapes, _threads, _usage, _value
 
 
 class Profile:
@@ -61,17 +63,81 @@ def profile(model: Any, samples: Iterable[Any], *, init: Any = None, backend: Op
     """
     core, name = _read(model, init)
     function = Model(core, name, {})._function()
-    profiler = core.profiler(backend=backend or os.environ.get("AGLOW_BACKEND", ""),
-                             threads=_checked(threads, "threads") if threads else _threads(),
-                             cache="off" if cache is False else "" if cache is None or cache is True else
-                             os.fspath(cache), shapes=_shapes(shapes), dims=dict(dims or {}), disable=list(disable),
-                             strict=strict)
+    profiler = core.profiler(**_how(backend, shapes, dims, threads, cache, disable, strict))
     empty = True
     for sample in samples:
         empty = False
-        if not isinstance(sample, Mapping):
-            sample = function._by_position(sample if isinstance(sample, tuple) else (sample,))
-        profiler.add({key: function._bits(key, value) for key, value in sample.items()})
+        profiler.add(_inputs(function, sample))
     if empty:
         raise _usage("E102", "there are no samples")
     return Profile(profiler.text)
+
+
+def _how(backend: Optional[str], shapes: Any, dims: Any, threads: Optional[int], cache: Any, disable: Iterable[str],
+         strict: bool) -> dict[str, Any]:
+    """How samples are run, as the compiler takes it."""
+    return {"backend": backend or os.environ.get("AGLOW_BACKEND", ""),
+            "threads": _checked(threads, "threads") if threads else _threads(),
+            "cache": "off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
+            "shapes": _shapes(shapes), "dims": dict(dims or {}), "disable": list(disable), "strict": strict}
+
+
+def _inputs(function: Function, sample: Any) -> dict[str, Any]:
+    if not isinstance(sample, Mapping):
+        sample = function._by_position(sample if isinstance(sample, tuple) else (sample,))
+    return {key: function._bits(key, value) for key, value in sample.items()}
+
+
+def _measured(metric: Callable[[list[list[Any]]], float], samples: list[list[Any]]) -> float:
+    return metric([[_value(output) for output in outputs] for outputs in samples])
+
+
+class QuantReport:
+    """What integers do to a model. `data` is what `aglow quant-report --json` prints, `keep_float` what is to stay in
+    floats to reach what was asked for; printed, it is the text of the command."""
+
+    def __init__(self, data: str, text: str, html: str):
+        self.data: dict[str, Any] = json.loads(data)
+        self.html = html
+        self._text = text
+
+    @property
+    def keep_float(self) -> list[str]:
+        return list(self.data.get("reach", {}).get("keep_float", []))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def quant_report(model: Any, profile: Any, samples: Iterable[Any], *,
+                 metric: Optional[Callable[[list[list[Any]]], float]] = None, reach: Optional[float] = None,
+                 drop: Optional[float] = None, layers: bool = True, calibration: str = "", schema: str = "",
+                 keep_float: Iterable[str] = (), init: Any = None, backend: Optional[str] = None,
+                 shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
+                 threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
+                 disable: Iterable[str] = (), strict: bool = False) -> QuantReport:
+    """Compares a model in integers with the same in floats, value by value and layer by layer.
+
+    metric   a function of a list with the outputs of each sample; the larger its number, the better
+    reach    decibels that all outputs are to have: layers are kept in floats until they do
+    drop     how much the metric may fall: the same
+    layers   whether each layer is looked at alone
+
+    The other arguments are those of profile and compile.
+    """
+    core, name = _read(model, init)
+    function = Model(core, name, {})._function()
+    values = [_inputs(function, sample) for sample in samples]
+    if not values:
+        raise _usage("E102", "there are no samples")
+    if profile is None:
+        raise _usage("E101", "a report needs a profile", "aglow.profile makes one")
+    measured = None if metric is None else functools.partial(_measured, metric)
+    return QuantReport(*core.quant_report(
+        **_how(backend, shapes, dims, threads, cache, disable, strict), profile=_profile_text(profile),
+        calibration=calibration, schema=schema, keep_float=list(keep_float), samples=values, metric=measured,
+        reach=None if reach is None else float(reach), drop=None if drop is None else float(drop), layers=layers,
+        title=name, metric_name=getattr(metric, "__name__", "metric")))

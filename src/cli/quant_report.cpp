@@ -1,12 +1,16 @@
-// aglow quant-report: a model in integers beside the same in floats, value by value.
+// aglow quant-report: a model in integers beside the same in floats, value by value and layer by layer.
+#include "dynamic/quant_report.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <charconv>
+#include <filesystem>
 
 #include "cli/cli.h"
 #include "cli/samples.h"
+#include "quant/quantize.h"
+#include "support/file.h"
+#include "support/file_set.h"
 
 namespace aglow::cli {
 
@@ -14,34 +18,39 @@ namespace {
 
 struct ReportOptions {
   RunRequest request;
-  std::string data;
-  bool json = false;
+  std::string data, labels, reach, html;
+  std::optional<double> drop;
+  bool json = false, noLayers = false;
 };
 
-// The noisiest first.
-std::vector<Noise> ranked(std::vector<Noise> noises) {
-  std::sort(noises.begin(), noises.end(), [](const Noise& a, const Noise& b) {
-    return a.decibels() != b.decibels() ? a.decibels() < b.decibels() : a.name < b.name;
-  });
-  return noises;
+Result<double> decibelsOf(std::string_view text) {
+  std::string_view number = text;
+  if (number.ends_with("dB")) number.remove_suffix(2);
+  double value = 0;
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (fault == std::errc() && end == number.data() + number.size() && value > 0) return value;
+  return Error{.code = Code::Usage, .message = fmt::format("--reach {}: expected decibels, as in 30dB", text)};
 }
 
-nlohmann::ordered_json jsonOf(const std::vector<Noise>& noises) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Noise& noise : noises) {
-    nlohmann::ordered_json row{{"name", noise.name}, {"sqnr_db", nullptr}};
-    if (std::isfinite(noise.decibels())) row["sqnr_db"] = noise.decibels();
-    rows.push_back(std::move(row));
+// A number in each line.
+Result<std::vector<int64_t>> readLabels(const std::string& path) {
+  AGLOW_TRY(const SharedBytes file, readFile(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  std::vector<int64_t> labels;
+  size_t line = 1;
+  for (size_t from = 0; from < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', from), text.size());
+    std::string_view word = text.substr(from, end - from);
+    while (word.ends_with('\r') || word.ends_with(' ')) word.remove_suffix(1);
+    from = end + 1;
+    if (word.empty()) continue;
+    const auto [stop, fault] = std::from_chars(word.data(), word.data() + word.size(), labels.emplace_back());
+    if (fault != std::errc() || stop != word.data() + word.size())
+      return Error{.code = Code::BadBinding,
+                   .message = "expected the number of a class in each line",
+                   .where = fmt::format("{}:{}", path, line)};
   }
-  return rows;
-}
-
-std::string textOf(const std::vector<Noise>& noises) {
-  std::string text;
-  for (const Noise& noise : noises)
-    text += std::isfinite(noise.decibels()) ? fmt::format("{:>10.1f}  {}\n", noise.decibels(), noise.name)
-                                            : fmt::format("{:>10}  {}\n", "exact", noise.name);
-  return text;
+  return labels;
 }
 
 Diagnosed<Unit> execute(const ReportOptions& report) {
@@ -55,18 +64,34 @@ Diagnosed<Unit> execute(const ReportOptions& report) {
   if (!options.ok()) return failed(options);
   auto backend = backendOptions(report.request);
   if (!backend.ok()) return failed(backend);
+  ReportRequest asked{.options = options->compile, .import = options->import, .backend = *backend};
+  asked.layers = !report.noLayers;
+  asked.drop = report.drop;
+  if (!report.reach.empty()) {
+    auto reach = decibelsOf(report.reach);
+    if (!reach.ok()) return failed(reach);
+    asked.reach = *reach;
+  }
+  if (!report.labels.empty()) {
+    auto labels = readLabels(report.labels);
+    if (!labels.ok()) return failed(labels);
+    asked.metric = top1(*std::move(labels));
+  } else if (report.drop) {
+    return Error{.code = Code::Usage, .message = "--drop is of the share that --labels tells"};
+  }
   auto file = openModel(model);
   if (!file.ok()) return failed(file);
-  QuantReport both(compilerOf(*file), options->compile, options->import, *backend);
-  auto done = forEachSample(*file, *options, report.data, [&](const ModelValues& values) { return both.add(values); });
-  if (!done.ok()) return done;
-  const std::vector<Noise> values = ranked(both.values());
-  const nlohmann::ordered_json json{
-      {"samples", both.samples()}, {"outputs", jsonOf(both.outputs())}, {"values", jsonOf(values)}};
-  const Status printed =
-      printOut(report.json ? json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-                           : fmt::format("signal to noise over {} samples, in dB\n{}\nvalues, the noisiest first\n{}",
-                                         both.samples(), textOf(both.outputs()), textOf(values)));
+  asked.compile = compilerOf(*file);
+  asked.samples = [&](const ReportRequest::UseSample& use) { return forEachSample(*file, *options, report.data, use); };
+  auto made = reportOn(asked);
+  if (!made.ok()) return made.diagnostics();
+  if (!report.html.empty()) {
+    const std::string title = std::filesystem::path(model.model).filename().string();
+    const std::string page = quant::htmlOf(*made, options->compile.quantize->profile, title);
+    const Status written = writeFileAtomically(report.html, std::as_bytes(std::span(page)));
+    if (!written.ok()) return failed(written);
+  }
+  const Status printed = printOut(report.json ? quant::jsonOf(*made) : quant::textOf(*made));
   if (!printed.ok()) return failed(printed);
   return Unit{};
 }
@@ -77,15 +102,22 @@ Command quantReportCommand() {
   auto options = std::make_shared<ReportOptions>();
   Command command{
       .name = "quant-report",
-      .doc = "Compare a model in integers with the same in floats, value by value",
+      .doc = "Compare a model in integers with the same in floats, value by value and layer by layer",
       .options = options->request.options(),
       .footer =
-          "A value is compared as it is before it is rounded: what all operators before it have done to it. "
-          "Samples are as for aglow profile.\n\n"
-          "Example:\n  aglow quant-report digits.onnx --profile digits.json --data images",
+          "A value is compared as it is before it is rounded: what all operators before it have done to it. A layer is "
+          "computed in integers while all others are in floats, and the outputs are compared. Samples are as for aglow "
+          "profile.\n\n"
+          "Examples:\n  aglow quant-report digits.onnx --profile digits.json --data images --html report.html\n"
+          "  aglow quant-report digits.onnx --profile digits.json --data images --reach 50dB",
       .action = [options] { return finish(execute(*options)); }};
   addTo(command.options,
         {{.names = "--data", .place = &options->data, .doc = "Folder of samples", .type = "DIR", .required = true},
+         {"--labels", &options->labels, "Right classes, in the order of the samples: a number a line", "FILE"},
+         {"--reach", &options->reach, "Find layers to keep in floats until all outputs have this ratio: 30dB", "DB"},
+         {"--drop", &options->drop, "The same until the share of right classes is at most so much less", "SHARE"},
+         {"--no-layers", &options->noLayers, "Leave single layers aside; takes two runs of each sample"},
+         {"--html", &options->html, "Write a page with all this and the histograms", "FILE"},
          {"--json", &options->json, "Output for programs"}});
   return command;
 }

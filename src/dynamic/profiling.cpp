@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "dynamic/whole_model.h"
-#include "quant/islands.h"
+#include "quant/choose.h"
+#include "quant/layers.h"
 #include "quant/quantize.h"
 #include "runtime/key.h"
 #include "support/thread_pool.h"
@@ -52,14 +52,52 @@ Status checkNames(const Sample& sample, const Interface& interface) {
 
 }  // namespace
 
-WatchedModel::WatchedModel(CompileFor compile, CompileOptions options, onnx::ImportOptions import,
+WatchedModel::WatchedModel(Form form, CompileFor compile, CompileOptions options, onnx::ImportOptions import,
                            BackendOptions backend)
-    : compile_(std::move(compile)),
+    : form_(form),
+      compile_(std::move(compile)),
       options_(std::move(options)),
       import_(std::move(import)),
       backend_(std::move(backend)) {}
 
-// The point where quantization begins is where the phase "optimize" ends; from there on the graph has outputs more.
+Status WatchedModel::change(Function& function, Interface& interface, Watching& watching) const {
+  const auto portOf = [](const Placeholder& place) {
+    return Port{.kind = Port::Kind::Tensor,
+                .name = place.name(),
+                .placeholder = place.name(),
+                .type = place.type(),
+                .items = {}};
+  };
+  if (form_ == Form::Switched) {
+    AGLOW_TRY(const quant::Switched switched, quant::switchLayers(function, *options_.quantize));
+    for (const quant::Layer& layer : switched.layers) watching.values.push_back({.name = layer.name, .op = layer.op});
+    if (switched.which == nullptr) return {};
+    interface.inputs.push_back(portOf(*switched.which));
+    watching.layersInput = switched.which->name();
+    return {};
+  }
+  quant::Chosen chosen;
+  if (form_ == Form::Integers) {
+    const quant::Islands islands = quant::findIslands(function, options_.quantize->keepFloat);
+    AGLOW_TRY(chosen, quant::Chosen::create(function, islands, *options_.quantize));
+  }
+  for (const quant::Watched& one : quant::watchValues(function)) {
+    Watched& watched = watching.values.emplace_back(Watched{.name = one.name});
+    if (const quant::Parameters* parameters = chosen.find(one.value)) watched.parameters = *parameters;
+    interface.outputs.push_back(portOf(*one.output));
+  }
+  if (watching.values.empty())
+    return Error{.code = Code::UnsupportedFeature,
+                 .message =
+                     "the model has no convolution or product with constant weights of f32: nothing of it would "
+                     "become integers"};
+  if (form_ == Form::Floats) return {};
+  const Result<bool> changed = quant::quantize(function, *options_.quantize);
+  if (!changed.ok()) return changed.error();
+  return {};
+}
+
+// The point where quantization begins is where the phase "optimize" ends.
 Diagnosed<WatchedModel::Watching> WatchedModel::compileFor(const Sample& sample) const {
   onnx::ImportOptions import = import_;
   for (const auto& [name, value] : sample)
@@ -78,22 +116,8 @@ Diagnosed<WatchedModel::Watching> WatchedModel::compileFor(const Sample& sample)
   Watching watching;
   watching.fingerprint = quant::fingerprintOf(function);
   watching.outputs = interface.outputs.size();
-  for (const quant::Watched& one : quant::watchValues(function)) {
-    watching.values.push_back(one.value);
-    interface.outputs.push_back({.kind = Port::Kind::Tensor,
-                                 .name = one.output->name(),
-                                 .placeholder = one.output->name(),
-                                 .type = one.output->type(),
-                                 .items = {}});
-  }
-  if (watching.values.empty())
-    return Error{.code = Code::UnsupportedFeature,
-                 .message =
-                     "the model has no convolution or product with constant weights of f32: nothing of it would "
-                     "become integers"};
-  if (options_.quantize)
-    if (const auto changed = quant::quantize(function, *options_.quantize); !changed.ok()) return changed.error();
-  rest.startFrom = options_.quantize ? "optimize" : "lower";
+  if (const Status changed = change(function, interface, watching); !changed.ok()) return changed.error();
+  rest.startFrom = form_ == Form::Floats ? "lower" : "optimize";
   rest.stopAfter.clear();
   rest.quantize = nullptr;
   auto compiled = compileModule(std::move(graph->module), std::move(graph->interfaces), rest);
@@ -116,20 +140,31 @@ Diagnosed<WatchedModel::Watching*> WatchedModel::watchingFor(const Sample& sampl
   return &watching_.emplace(key.bytes(), *std::move(made)).first->second;
 }
 
-Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample) {
+Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample,
+                                                const std::function<bool(size_t layer)>& inIntegers) {
   if (const Status finite = checkFinite(sample); !finite.ok()) return finite.error();
   auto watching = watchingFor(sample);
   if (!watching.ok()) return watching.diagnostics();
   Watching& now = **watching;
   const auto function = now.network->find();
   if (!function.ok()) return function.error();
-  auto outputs = now.network->run(*function, valuesIn(sample), Network::OutputMemory::Reused);
+  ModelValue layers;
+  if (!now.layersInput.empty()) {
+    std::vector<int64_t> flags;
+    for (size_t i = 0; i < now.values.size(); ++i) flags.push_back(inIntegers && inIntegers(i) ? 1 : 0);
+    layers = ModelValue::of(Tensor::of(Type(ElemKind::Bool, Shape({std::ssize(flags)})), flags));
+  }
+  const auto lookup = [&, given = valuesIn(sample)](const std::string& name) {
+    return name == now.layersInput ? &layers : given(name);
+  };
+  auto outputs = now.network->run(*function, lookup, Network::OutputMemory::Reused);
   if (!outputs.ok()) return outputs.error();
   return Seen{now.values, *std::move(outputs), now.fingerprint, now.outputs};
 }
 
 Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
-    : model_(std::move(compile), std::move(options), std::move(import), backend), threads_(backend.threads) {}
+    : model_(WatchedModel::Form::Floats, std::move(compile), std::move(options), std::move(import), backend),
+      threads_(backend.threads) {}
 
 Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
     : Profiler([&model](const CompileOptions& how,
@@ -145,7 +180,7 @@ Diagnosed<Unit> Profiler::add(const Sample& sample) {
                  .where = {},
                  .hint = "profile with samples of one size"};
   std::vector<quant::ValueProfile*> places;
-  for (const std::string& name : seen->names) places.push_back(&profile_.values[name]);
+  for (const WatchedModel::Watched& one : seen->values) places.push_back(&profile_.values[one.name]);
   const auto add = [&](int, int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       const Tensor& tensor = seen->value(i);
@@ -156,48 +191,6 @@ Diagnosed<Unit> Profiler::add(const Sample& sample) {
   ThreadPool::ofProcess(threads_)->run({.units = std::ssize(places), .most = threads_}, add);
   profile_.model = seen->fingerprint;
   ++profile_.samples;
-  return Unit{};
-}
-
-void Noise::add(const Tensor& exact, const Tensor& rounded) {
-  const std::vector<double> one = exact.doubles(), other = rounded.doubles();
-  for (size_t i = 0; i < one.size(); ++i) {
-    if (!std::isfinite(one[i]) || !std::isfinite(other[i])) continue;
-    signal += one[i] * one[i];
-    noise += (one[i] - other[i]) * (one[i] - other[i]);
-  }
-}
-
-double Noise::decibels() const {
-  if (noise == 0) return std::numeric_limits<double>::infinity();
-  return 10 * std::log10(signal / noise);
-}
-
-namespace {
-
-CompileOptions inFloats(CompileOptions options) {
-  options.quantize = nullptr;
-  return options;
-}
-
-}  // namespace
-
-QuantReport::QuantReport(const WatchedModel::CompileFor& compile, const CompileOptions& options,
-                         const onnx::ImportOptions& import, const BackendOptions& backend)
-    : exact_(compile, inFloats(options), import, backend), rounded_(compile, options, import, backend) {}
-
-Diagnosed<Unit> QuantReport::add(const Sample& sample) {
-  auto exact = exact_.run(sample), rounded = rounded_.run(sample);
-  if (!exact.ok()) return exact.diagnostics();
-  if (!rounded.ok()) return rounded.diagnostics();
-  if (samples_ == 0) {
-    for (const std::string& name : exact->names) values_.push_back({.name = name});
-    for (size_t i = 0; i < exact->own; ++i) outputs_.push_back({.name = fmt::format("output {}", i)});
-  }
-  for (size_t i = 0; i < values_.size(); ++i) values_[i].add(exact->value(i), rounded->value(i));
-  for (size_t i = 0; i < exact->own; ++i)
-    if (exact->outputs[i].isTensor()) outputs_[i].add(exact->outputs[i].tensor(), rounded->outputs[i].tensor());
-  ++samples_;
   return Unit{};
 }
 

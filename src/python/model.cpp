@@ -136,14 +136,18 @@ Diagnosed<Unit> Model::open(SessionOptions options) {
   return Unit{};
 }
 
-Diagnosed<std::unique_ptr<Profiler>> Model::profiler(const SessionOptions& options) const {
+Diagnosed<WatchedModel::CompileFor> Model::compiler() const {
   if (package_)
     return Error{.code = Code::Usage, .message = "a package is compiled: profile the model that it was made from"};
-  if (model_) return std::make_unique<Profiler>(*model_, options.compile, options.import, options.backend);
-  const Profiler::CompileFor compile = [path = path_](const CompileOptions& how, const onnx::ImportOptions&) {
-    return compileTextFile(path, how);
-  };
-  return std::make_unique<Profiler>(compile, options.compile, options.import, options.backend);
+  return WatchedModel::CompileFor([this](const CompileOptions& how, const onnx::ImportOptions& sizes) {
+    return model_ ? compileModel(*model_, how, sizes) : compileTextFile(path_, how);
+  });
+}
+
+Diagnosed<std::unique_ptr<Profiler>> Model::profiler(const SessionOptions& options) const {
+  auto compile = compiler();
+  if (!compile.ok()) return compile.diagnostics();
+  return std::make_unique<Profiler>(*std::move(compile), options.compile, options.import, options.backend);
 }
 
 Diagnosed<Unit> Model::openText(const SessionOptions& options) {

@@ -50,7 +50,9 @@ public:
   bool isCompiled() const { return package_.has_value(); }
   // Compiles what it can; to be called once, before the model is run.
   Diagnosed<Unit> open(SessionOptions options);
-  // Runs samples and keeps what they tell; the model outlives it. Packages have none.
+  // Compiles the model for the sizes of samples; the model outlives it. Packages have none.
+  Diagnosed<WatchedModel::CompileFor> compiler() const;
+  // Runs samples and keeps what they tell; as the compiler has it.
   Diagnosed<std::unique_ptr<Profiler>> profiler(const SessionOptions& options) const;
   // The outputs of a function, in its order.
   Diagnosed<std::vector<ModelValue>> run(const std::string& function, const Inputs& inputs);

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/package/package_cache.h"
 #include "compile/phases.h"
+#include "dynamic/quant_report.h"
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"
 #include "python/arrays.h"
@@ -105,8 +106,9 @@ Result<std::shared_ptr<const quant::Request>> requestOf(const std::string& profi
   return quant::requestOf(std::move(ranges), calibration, schema, keepFloat);
 }
 
-Profiler* profilerOf(const Model& model, const std::string& backend, int threads, const std::string& cache,
-                     const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict) {
+// How samples are run.
+SessionOptions sampling(const std::string& backend, int threads, const std::string& cache, const Shapes& shapes,
+                        const Dims& dims, const std::vector<std::string>& disable, bool strict) {
   SessionOptions options;
   options.compile.backend = backend;
   options.compile.disabled.insert(disable.begin(), disable.end());
@@ -117,12 +119,74 @@ Profiler* profilerOf(const Model& model, const std::string& backend, int threads
   options.backend.memoryLimit = machineMemory();
   options.backend.threads = std::max(threads, 0);
   options.compile.cache = cacheFolder(cache);
+  return options;
+}
+
+Profiler* profilerOf(const Model& model, const std::string& backend, int threads, const std::string& cache,
+                     const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict) {
+  SessionOptions options = sampling(backend, threads, cache, shapes, dims, disable, strict);
   std::unique_ptr<Profiler> profiler = released([&]() -> Diagnosed<std::unique_ptr<Profiler>> {
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
     startThreads(options.backend);
     return model.profiler(options);
   });
   return profiler.release();
+}
+
+// A Python function of what each sample gave, a list of its outputs for each. What it raises is raised in the end.
+Metric metricOf(const std::string& name, const nb::callable& metric) {
+  const auto of = [&metric](const SampleOutputs& outputs) -> Diagnosed<double> {
+    const nb::gil_scoped_acquire acquire;
+    try {
+      nb::list samples;
+      for (const std::vector<ModelValue>& one : outputs) {
+        nb::list values;
+        for (const ModelValue& value : one) values.append(objectOf(value));
+        samples.append(values);
+      }
+      return nb::cast<double>(nb::float_(metric(samples)));
+    } catch (nb::python_error& fault) {
+      fault.restore();
+      return Error{.code = Code::Interrupted, .message = "the metric raised an exception"};
+    }
+  };
+  return {.name = name, .of = of};
+}
+
+// The report as JSON, as text and as a page.
+nb::tuple reportOf(const Model& model, const std::string& backend, int threads, const std::string& cache,
+                   const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict,
+                   const std::string& profile, const std::string& calibration, const std::string& schema,
+                   const std::vector<std::string>& keepFloat, const nb::list& samples,
+                   const std::optional<nb::callable>& metric, std::optional<double> reach, std::optional<double> drop,
+                   bool layers, const std::string& title, const std::string& metricName) {
+  SessionOptions options = sampling(backend, threads, cache, shapes, dims, disable, strict);
+  std::vector<Inputs> values;
+  for (const nb::handle sample : samples) values.push_back(copiesOf(inputsOf(nb::cast<nb::dict>(sample))));
+  ReportRequest asked{.backend = options.backend, .layers = layers, .reach = reach, .drop = drop};
+  if (metric) asked.metric = metricOf(metricName, *metric);
+  asked.samples = [&](const ReportRequest::UseSample& use) -> Diagnosed<Unit> {
+    for (const Inputs& sample : values)
+      if (auto used = use(sample); !used.ok()) return used;
+    return Unit{};
+  };
+  const std::vector<std::string> texts = released([&]() -> Diagnosed<std::vector<std::string>> {
+    auto request = requestOf(profile, calibration, schema, keepFloat);
+    if (!request.ok()) return request.error();
+    options.compile.quantize = *std::move(request);
+    if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+    startThreads(options.backend);
+    auto compile = model.compiler();
+    if (!compile.ok()) return compile.diagnostics();
+    asked.compile = *std::move(compile);
+    asked.options = options.compile;
+    asked.import = options.import;
+    auto report = reportOn(asked);
+    if (!report.ok()) return report.diagnostics();
+    return std::vector{quant::jsonOf(*report), quant::textOf(*report),
+                       quant::htmlOf(*report, options.compile.quantize->profile, title)};
+  });
+  return nb::make_tuple(text(texts[0]), text(texts[1]), text(texts[2]));
 }
 
 void addSample(Profiler& profiler, const nb::dict& inputs) {
@@ -277,6 +341,10 @@ NB_MODULE(_core, m) {
       .def("profiler", &profilerOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
            nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::rv_policy::take_ownership,
            nb::keep_alive<0, 1>())
+      .def("quant_report", &reportOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
+           nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::arg("profile"), nb::arg("calibration"),
+           nb::arg("schema"), nb::arg("keep_float"), nb::arg("samples"), nb::arg("metric").none(),
+           nb::arg("reach").none(), nb::arg("drop").none(), nb::arg("layers"), nb::arg("title"), nb::arg("metric_name"))
       .def("take_warnings",
            [](Model& model) {
              nb::list texts;

@@ -76,27 +76,6 @@ Range leastSquares(const ValueProfile& value, double, int levels) {
   return best;
 }
 
-// The histogram with bins of equal width from the smallest to the largest value; zeros, which every schema has exactly,
-// are left out.
-std::vector<double> evenBins(const ValueProfile& value, size_t count) {
-  std::vector<double> even(count);
-  const double from = value.min, width = (static_cast<double>(value.max) - from) / static_cast<double>(count);
-  const auto last = static_cast<double>(count);
-  for (int bin = 0; bin < Bins::kCount; ++bin) {
-    const auto amount = static_cast<double>(value.counts[static_cast<size_t>(bin)]);
-    if (amount == 0 || bin == Bins::kZero) continue;
-    const double low = std::clamp((Bins::low(bin) - from) / width, 0.0, last);
-    const double high = std::clamp((Bins::high(bin) - from) / width, 0.0, last);
-    const auto first = std::min(static_cast<size_t>(low), count - 1),
-               end = std::min(static_cast<size_t>(high), count - 1);
-    for (size_t i = first; i <= end; ++i) {
-      const double within = std::min(high, static_cast<double>(i + 1)) - std::max(low, static_cast<double>(i));
-      even[i] += first == end ? amount : amount * within / (high - low);
-    }
-  }
-  return even;
-}
-
 // How much is lost when the bins from `first` to `end`, with what lies outside put into the outermost ones, are
 // replaced by `levels` wider ones, each spread evenly over the bins in it that are not empty.
 double divergence(const std::vector<double>& even, size_t first, size_t end, int levels) {
@@ -159,6 +138,25 @@ constexpr CalibrationRow kRows[] = {
 };
 
 }  // namespace
+
+std::vector<double> evenBins(const ValueProfile& value, size_t count) {
+  std::vector<double> even(count);
+  const double from = value.min, width = (static_cast<double>(value.max) - from) / static_cast<double>(count);
+  const auto last = static_cast<double>(count);
+  for (int bin = 0; bin < Bins::kCount; ++bin) {
+    const auto amount = static_cast<double>(value.counts[static_cast<size_t>(bin)]);
+    if (amount == 0 || bin == Bins::kZero) continue;
+    const double low = std::clamp((Bins::low(bin) - from) / width, 0.0, last);
+    const double high = std::clamp((Bins::high(bin) - from) / width, 0.0, last);
+    const auto first = std::min(static_cast<size_t>(low), count - 1),
+               end = std::min(static_cast<size_t>(high), count - 1);
+    for (size_t i = first; i <= end; ++i) {
+      const double within = std::min(high, static_cast<double>(i + 1)) - std::max(low, static_cast<double>(i));
+      even[i] += first == end ? amount : amount * within / (high - low);
+    }
+  }
+  return even;
+}
 
 std::span<const CalibrationRow> calibrations() { return kRows; }
 

@@ -13,6 +13,10 @@ struct Range {
   double low = 0, high = 0;
 };
 
+// The histogram with bins of equal width from the smallest to the largest value; zeros, which every schema has exactly,
+// are left out.
+std::vector<double> evenBins(const ValueProfile& value, size_t count);
+
 struct CalibrationRow {
   std::string_view name, doc;
   double parameter;  // where none is given; 0: it takes none

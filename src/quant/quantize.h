@@ -24,9 +24,10 @@ struct Request {
 Result<std::shared_ptr<const Request>> requestOf(Profile profile, std::string_view calibration, std::string_view schema,
                                                  const std::vector<std::string>& keepFloat);
 
-// An output for each value that quantization asks a profile about. Its placeholder is named as the second.
+// An output for each value that quantization asks a profile about.
 struct Watched {
-  std::string value;
+  std::string name;
+  Value value;
   Placeholder* output = nullptr;
 };
 std::vector<Watched> watchValues(Function& function);

@@ -71,6 +71,12 @@ Parameters parametersFor(const Range& range, const Schema& schema) {
   return chosen;
 }
 
+Range rangeOf(const Parameters& parameters) {
+  const Ends ends = endsOf(parameters.kind);
+  const auto offset = static_cast<double>(parameters.offset), scale = static_cast<double>(parameters.scale);
+  return {(ends.low - offset) * scale, (ends.high - offset) * scale};
+}
+
 Weights quantizeWeights(const Tensor& weights, int axis, const Schema& schema, std::span<const double> least) {
   constexpr double kMost = 127;
   const Shape& shape = weights.type().shape();

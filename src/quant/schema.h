@@ -30,6 +30,8 @@ struct Parameters {
 };
 // For values of the range and for zero, which is always exact. An empty range gets a scale that is safe to divide by.
 Parameters parametersFor(const Range& range, const Schema& schema);
+// What its integers stand for, from the smallest to the largest.
+Range rangeOf(const Parameters& parameters);
 // How many integers a range has for itself.
 int levelsOf(const Schema& schema);
 

@@ -205,16 +205,70 @@ def test_the_quantized_model_is_an_onnx_file(aglow, tmp_path, profile):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_report_ranks_the_values(aglow, tmp_path, profile, backend):
-    words = ["quant-report", DIGITS, "--data", IMAGES, "--profile", profile, "--backend", backend]
-    report = json.loads(aglow(*words, "--json").out)
-    assert report["samples"] == 8
+def test_a_report_ranks_values_and_layers(aglow, tmp_path, profile, backend):
+    words = ["quant-report", DIGITS, "--data", IMAGES, "--profile", profile, "--backend", backend, "--json"]
+    report = json.loads(aglow(*words, "--html", tmp_path / "r.html").out)
+    assert report["samples"] == report["rows"] == report["same_argmax"] == 8
     [output] = report["outputs"]
     assert output["sqnr_db"] >= 25
     ratios = {row["name"]: row["sqnr_db"] for row in report["values"]}
     assert ratios.pop("@image") is None and set(ratios) < set(json.loads(profile.read_text())["values"])
     assert list(ratios.values()) == sorted(ratios.values()) and min(ratios.values()) >= 20
-    floats = json.loads(aglow(*words, "--json", "--keep-float", "Conv,MatMul").out)
-    assert all(row["sqnr_db"] is None for row in floats["values"] + floats["outputs"])
+    alone = [row["sqnr_db"] for row in report["layers"]]
+    assert len(alone) == 5 and alone == sorted(alone) and alone[0] > output["sqnr_db"]
+    # Their noises add up to about that of all, which is rounded in more places.
+    assert abs(10 * np.log10(1 / sum(10 ** (-ratio / 10) for ratio in alone)) - output["sqnr_db"]) < 6
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<svg") == 8 and "%relu9" in page and "http" not in page
+    floats = json.loads(aglow(*words, "--keep-float", "Conv,MatMul").out)
+    assert all(row["sqnr_db"] is None for row in floats["values"] + floats["outputs"]) and floats["layers"] == []
     missing = aglow("quant-report", DIGITS, "--data", IMAGES)
     assert missing.code == 1 and "needs a profile" in missing.err
+
+
+def test_a_report_finds_what_to_keep(aglow, tmp_path, profile):
+    words = ["quant-report", DIGITS, "--data", IMAGES, "--profile", profile, "--backend", "interpreter", "--json"]
+    report = json.loads(aglow(*words, "--reach", "55dB").out)
+    found = report["reach"]
+    assert found["keep_float"] == [report["layers"][0]["name"]] and found["outputs"][0]["sqnr_db"] >= 55
+    kept = json.loads(aglow(*words, "--no-layers", "--keep-float", ",".join(found["keep_float"])).out)
+    assert kept["outputs"] == found["outputs"] and kept["layers"] == []
+    assert json.loads(aglow(*words, "--reach", "40").out)["reach"]["keep_float"] == []
+    everything = json.loads(aglow(*words, "--reach", "300dB").out)["reach"]
+    assert len(everything["keep_float"]) == 5 and everything["outputs"][0]["sqnr_db"] is None
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\n".join(map(str, LABELS)) + "\n")
+    judged = json.loads(aglow(*words, "--labels", labels, "--drop", "0").out)
+    assert judged["metric"] == judged["float_metric"] == 1 and judged["reach"]["keep_float"] == []
+    labels.write_text("0\nseven\n")
+    wrong = aglow(*words, "--labels", labels)
+    assert wrong.code == 1 and "labels.txt:2" in wrong.err
+    labels.write_text("0\n7\n")
+    few = aglow(*words, "--labels", labels)
+    assert few.code == 1 and "there are 2 labels, and 8 rows" in few.err
+    assert aglow(*words, "--reach", "many").code == 1 and aglow(*words, "--drop", "0.1").code == 1
+
+
+def test_python_reports_with_any_metric(profile):
+    aglow = pytest.importorskip("aglow")
+    images = [np.load(IMAGES / f"{label}.npy") for label in LABELS]
+
+    def likelihood(samples):
+        return np.mean([np.log(outputs[0][0, label]) for outputs, label in zip(samples, LABELS)])
+
+    report = aglow.quant_report(DIGITS, profile, images, metric=likelihood, drop=1e-4, backend="interpreter")
+    assert report.data["metric_name"] == "likelihood" and "likelihood" in str(report) and "<svg" in report.html
+    assert report.data["reach"]["metric"] >= report.data["float_metric"] - 1e-4
+    layers = [row["metric"] for row in report.data["layers"]]
+    assert layers == sorted(layers) and report.keep_float == [row["name"] for row in report.data["layers"]][:len(
+        report.keep_float)]
+
+    def broken(_):
+        raise KeyError("no such metric")
+
+    with pytest.raises(KeyError, match="no such metric"):
+        aglow.quant_report(DIGITS, profile, images[:1], metric=broken, backend="interpreter")
+    with pytest.raises(aglow.UsageError, match="there is none"):
+        aglow.quant_report(DIGITS, profile, images[:1], drop=0.1, backend="interpreter")
+    with pytest.raises(aglow.UsageError, match="there are no samples"):
+        aglow.quant_report(DIGITS, profile, [])

@@ -8,6 +8,7 @@
 #include "graph/builder.h"
 #include "graph/verifier.h"
 #include "quant/islands.h"
+#include "quant/layers.h"
 #include "quant/quantize.h"
 #include "support/rng.h"
 
@@ -70,7 +71,7 @@ protected:
     EXPECT_TRUE(results.ok()) << results.error().text();
     for (size_t i = 0; i < watched.size(); ++i) {
       const Tensor& seen = (*results)[i + 1];
-      request.profile.values[watched[i].value].add(
+      request.profile.values[watched[i].name].add(
           {seen.ref().as<const float>(), static_cast<size_t>(seen.type().elements())});
     }
     return request;
@@ -151,6 +152,32 @@ TEST_F(QuantizeBlock, WeightsOfZerosAreSafe) {
   const auto plain = made(0);
   const std::vector<double> expected = run(*plain, zeros).doubles(), got = run(*module, zeros).doubles();
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 0.01);
+}
+
+TEST_F(QuantizeBlock, LayersAreSwitched) {
+  const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
+  const Request request = requestFor(x);
+  const auto module = made();
+  const auto switched = switchLayers(mainOf(*module), request);
+  ASSERT_TRUE(switched.ok()) << switched.error().text();
+  ASSERT_TRUE(verify(*module).ok());
+  ASSERT_EQ(switched->layers.size(), 3u);
+  EXPECT_EQ(switched->layers[1].name, "conv2");
+  EXPECT_EQ(switched->layers[2].op, "MatMul");
+  const auto result = [&](const std::vector<int64_t>& flags) {
+    const Tensor which = Tensor::of(switched->which->type(), flags);
+    return evaluateFunction(mainOf(*module), {{"x", x}, {switched->which->name(), which}})->front();
+  };
+  const auto plain = made();
+  EXPECT_EQ(result({0, 0, 0}), run(*plain, x));
+  EXPECT_NE(result({1, 0, 0}), run(*plain, x));
+  // A layer that nothing else in integers stands before is what quantization makes of it, but for its bias.
+  Request alone = request;
+  alone.keepFloat = {"Conv", "Add", "Reduce"};
+  const auto last = made();
+  ASSERT_TRUE(quantize(mainOf(*last), alone).ok());
+  const std::vector<double> expected = run(*last, x).doubles(), got = result({0, 0, 1}).doubles();
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 2e-5);
 }
 
 TEST_F(QuantizeBlock, RefusesWhatDoesNotFit) {

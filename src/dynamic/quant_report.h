@@ -1,0 +1,35 @@
+// A model in floats beside the same in integers, whole and layer by layer, on samples that are run again and again.
+#pragma once
+
+#include "dynamic/profiling.h"
+#include "quant/report.h"
+
+namespace aglow {
+
+// What a model gave for each sample.
+using SampleOutputs = std::vector<std::vector<ModelValue>>;
+
+// A number for how good a model's answers are, the larger the better.
+struct Metric {
+  std::string name;
+  std::function<Diagnosed<double>(const SampleOutputs& outputs)> of;
+};
+// The share of rows of the first output that are largest at the place that the labels name, row by row.
+Metric top1(std::vector<int64_t> labels);
+
+struct ReportRequest {
+  WatchedModel::CompileFor compile;
+  CompileOptions options;  // ask for integers
+  onnx::ImportOptions import;
+  BackendOptions backend;
+  // Calls what it is given with one sample after the other, the same ones each time.
+  using UseSample = std::function<Diagnosed<Unit>(const std::map<std::string, ModelValue>& sample)>;
+  std::function<Diagnosed<Unit>(const UseSample& use)> samples;
+  std::optional<Metric> metric = {};
+  bool layers = true;  // each alone, too
+  // What is to be reached by keeping layers in floats: decibels for all outputs, or at most a drop of the metric.
+  std::optional<double> reach = {}, drop = {};
+};
+Diagnosed<quant::Report> reportOn(const ReportRequest& request);
+
+}  // namespace aglow
