@@ -235,6 +235,20 @@ def test_selected_boxes(run):
     check(run, made, {"boxes": boxes, "s": floats(1, 2, 40)})
 
 
+def test_selected_boxes_after_many_that_overlap(run):
+    """The best by far lie on each other, and many scores are equal: of those, the first counts."""
+    made = model([node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["selected"])],
+                 [info("boxes", T.FLOAT, [1, "n", 4]), info("scores", T.FLOAT, [1, 3, "n"])],
+                 [info("selected", T.INT64, None)],
+                 constants(most=np.array([20], I64), overlap=np.array([0.5], np.float32),
+                           least=np.array([-0.5], np.float32)))
+    corner = RNG.random((1, 600, 2)).astype(np.float32) * 30
+    corner[:, 200:500] = corner[:, :1] + RNG.random((1, 300, 2)).astype(np.float32) * 0.1
+    scores = np.round(RNG.random((1, 3, 600)) * 40 - 20).astype(np.float32) / 32
+    scores[..., 200:500] += 2
+    check(run, made, {"boxes": np.concatenate([corner, corner + 1], axis=2), "scores": scores})
+
+
 # ---- sizes prepared, padded, and contradicting
 
 def batched():

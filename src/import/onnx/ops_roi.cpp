@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -10,6 +12,7 @@
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 #include "import/onnx/op_window.h"
+#include "tensor/convert.h"
 
 namespace aglow::onnx {
 
@@ -195,24 +198,22 @@ struct Box {
 
 bool overlap(const Box& p, const Box& q, double threshold) {
   const double height = std::min(p.bottom, q.bottom) - std::max(p.top, q.top);
+  if (!(height > 0)) return false;
   const double width = std::min(p.right, q.right) - std::max(p.left, q.left);
-  if (!(height > 0 && width > 0) || !(p.area() > 0 && q.area() > 0)) return false;
+  if (!(width > 0) || !(p.area() > 0 && q.area() > 0)) return false;
   const double common = height * width;
   // In single precision, so that a ratio that equals the threshold is not above it.
   return static_cast<float>(common / (p.area() + q.area() - common)) > static_cast<float>(threshold);
 }
 
-struct Candidate {
-  double score;
-  int64_t index;
-
-  // Whether the other one is better: a higher score, any score against none, the lower index between equals.
-  bool operator<(const Candidate& other) const {
-    if (score < other.score || score > other.score) return score < other.score;
-    const bool none = std::isnan(score), otherNone = std::isnan(other.score);
-    return none != otherNone ? none : index > other.index;
-  }
-};
+// A box of one class as a number; the better one has the greater: a higher score, any score against none, the lower
+// index between equals. Comparing such numbers takes no branch that depends on the scores.
+uint64_t candidate(double score, uint32_t index) {
+  constexpr uint32_t sign = uint32_t{1} << 31;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(score) + 0.0F);  // one zero of two
+  const uint32_t rank = std::isnan(score) ? 0 : (bits & sign) != 0 ? ~bits : bits | sign;
+  return uint64_t{rank} << 32 | static_cast<uint32_t>(~index);
+}
 
 // How many boxes remain depends on their values, so they are chosen when compiling.
 void nonMaxSuppression(OpImport& c) {
@@ -221,38 +222,46 @@ void nonMaxSuppression(OpImport& c) {
       scores.dim(2) != boxes.dim(1))
     fail(Code::BadNode, fmt::format("expected boxes [n, b, 4] and scores [n, c, b], got {} and {}", boxes.type().text(),
                                     scores.type().text()));
-  const int64_t most = c.has(2) ? c.constantInt(2) : 0;
+  const int64_t most = std::min(c.has(2) ? c.constantInt(2) : 0, boxes.dim(1));
   const double overlapLimit = c.has(3) ? c.constantReal(3) : 0;
   const std::optional<double> scoreLimit = c.has(4) ? std::optional(c.constantReal(4)) : std::nullopt;
   const bool centred = c.flag("center_point_box");
-  const std::vector<double> corners = c.constant(boxes).doubles(), values = c.constant(scores).doubles();
+  const Tensor corners = c.constant(boxes), values = c.constant(scores);
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
 
   const auto boxAt = [&](int64_t index) -> Box {
-    const double* v = corners.data() + 4 * index;
+    double v[4];
+    widen(corners.type().kind(), corners.data(), 4 * index, 4, 1, v);
     if (centred) return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
     return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
   };
   std::vector<int64_t> chosen;
+  std::vector<double> score(static_cast<size_t>(count));
+  std::vector<uint64_t> waiting(static_cast<size_t>(count));
+  std::vector<Box> kept;
   for (int64_t item = 0; item < boxes.dim(0) && most > 0; ++item) {
     for (int64_t cls = 0; cls < classes; ++cls) {
-      const double* score = values.data() + (item * classes + cls) * count;
-      // A heap: the best come one after the other, and most are never asked for.
-      std::vector<Candidate> waiting;
-      waiting.reserve(static_cast<size_t>(count));
-      for (int64_t i = 0; i < count; ++i)
-        if (!scoreLimit || score[i] > *scoreLimit) waiting.push_back({score[i], i});
-      std::make_heap(waiting.begin(), waiting.end());
-      std::vector<Box> kept;
-      while (!waiting.empty() && static_cast<int64_t>(kept.size()) < most) {
-        std::pop_heap(waiting.begin(), waiting.end());
-        const int64_t i = waiting.back().index;
-        waiting.pop_back();
-        const Box box = boxAt(item * count + i);
-        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(box, k, overlapLimit); }))
-          continue;
-        kept.push_back(box);
-        chosen.insert(chosen.end(), {item, cls, i});
+      widen(values.type().kind(), values.data(), (item * classes + cls) * count, count, 1, score.data());
+      auto first = waiting.begin(), end = first;
+      for (size_t i = 0; i < score.size(); ++i) {
+        *end = candidate(score[i], static_cast<uint32_t>(i));
+        end += !scoreLimit || score[i] > *scoreLimit ? 1 : 0;
+      }
+      // The best are sorted, about as many as are still wanted: the others are rarely asked for.
+      kept.clear();
+      while (first != end && static_cast<int64_t>(kept.size()) < most) {
+        const int64_t wanted = most - static_cast<int64_t>(kept.size());
+        const auto last = first + std::min<int64_t>(end - first, wanted + wanted / 4 + 8);
+        if (last != end) std::nth_element(first, last, end, std::greater<>());
+        std::sort(first, last, std::greater<>());
+        for (; first != last && static_cast<int64_t>(kept.size()) < most; ++first) {
+          const auto i = static_cast<int64_t>(~static_cast<uint32_t>(*first));
+          const Box box = boxAt(item * count + i);
+          if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(box, k, overlapLimit); }))
+            continue;
+          kept.push_back(box);
+          for (const int64_t part : {item, cls, i}) chosen.push_back(part);
+        }
       }
     }
   }
