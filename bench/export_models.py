@@ -3,8 +3,9 @@
 
     build/bench-venv/bin/python bench/export_models.py [--models NAME,…] [--output build/bench-models]
 
-The architectures are those of torchvision and transformers, for one image of 224x224 or one text of 128 tokens; a U-Net
-of five levels for one of 256x256; two layers of an LSTM with 512 elements for 50 steps; and three layers of an MLP.
+The architectures are those of torchvision and transformers, for one image of 224x224 (299x299 for Inception-v3) or one
+text of 128 tokens; a U-Net of five levels for one of 256x256; two layers of an LSTM with 512 elements for 50 steps; and
+three layers of an MLP.
 Beside NAME.onnx stand NAME/INPUT.npy, an input each, and NAME/expected.npy, what the model gives for them in float64.
 """
 import argparse
@@ -18,16 +19,16 @@ FOLDER = ROOT / "build" / "bench-models"
 SEED = 1
 
 
-def image_model(name):
+def image_model(name, size=224, **options):
     import torch
     import torchvision
-    model = getattr(torchvision.models, name)(weights=None)
+    model = getattr(torchvision.models, name)(weights=None, **options)
     # Fresh statistics would leave a batch normalisation with nothing to do.
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_mean.uniform_(-0.2, 0.2)
             module.running_var.uniform_(0.8, 1.2)
-    return model, {"image": torch.rand(1, 3, 224, 224) * 2 - 1}
+    return model, {"image": torch.rand(1, 3, size, size) * 2 - 1}
 
 
 def bert(attention, **sizes):
@@ -133,12 +134,18 @@ def unet():
     return UNet(), {"image": torch.rand(1, 3, 256, 256) * 2 - 1}
 
 
+# Without the heads that only training has; weights as torch's layers draw them, which takes no time.
+BRANCHES = {"aux_logits": False, "init_weights": False}
+
 MODELS = {
     "resnet50": lambda attention: image_model("resnet50"),
     "vgg19": lambda attention: image_model("vgg19"),
     "mobilenet_v2": lambda attention: image_model("mobilenet_v2"),
     "bert_base": bert,
     "efficientnet_b0": lambda attention: image_model("efficientnet_b0"),
+    "densenet121": lambda attention: image_model("densenet121"),
+    "googlenet": lambda attention: image_model("googlenet", **BRANCHES),
+    "inception_v3": lambda attention: image_model("inception_v3", 299, **BRANCHES),
     "unet": lambda attention: unet(),
     "lstm": lambda attention: lstm(),
     "mlp": lambda attention: mlp(),
