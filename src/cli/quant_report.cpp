@@ -87,7 +87,7 @@ Diagnosed<Unit> execute(const ReportOptions& report) {
   if (!made.ok()) return made.diagnostics();
   if (!report.html.empty()) {
     const std::string title = std::filesystem::path(model.model).filename().string();
-    const std::string page = quant::htmlOf(*made, options->compile.quantize->profile, title);
+    const std::string page = quant::htmlOf(*made, title);
     const Status written = writeFileAtomically(report.html, std::as_bytes(std::span(page)));
     if (!written.ok()) return failed(written);
   }

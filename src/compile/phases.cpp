@@ -75,18 +75,23 @@ Status lowerComposites(PhaseScope& scope) {
 
 // Conversions to integers, and the rules once more: they make integer operators of what stands between conversions.
 Phase quantizePhase(std::shared_ptr<const quant::Request> request) {
-  constexpr std::string_view kName = "insert-conversions";
+  constexpr std::string_view kInsert = "insert-conversions";
   const Pipeline pipeline = optimizePipeline();
-  std::vector<std::string> names = passNames(pipeline);
-  names.insert(names.begin(), std::string(kName));
+  std::vector<std::string> names{std::string(quant::kEqualize), std::string(quant::kCorrectBias), std::string(kInsert)};
+  for (std::string& name : passNames(pipeline)) names.push_back(std::move(name));
   return {"quantize", "values become integers, as a profile says (--precision int8)", Phase::On::Graph,
           std::move(names), [=](PhaseScope& scope) -> Status {
-            const Stopwatch watch;
-            if (scope.enabled(kName)) {
-              AGLOW_TRY(const bool changed, quant::quantize(*scope.function, *request));
-              AGLOW_OK(scope.passDone(kName, changed, watch.seconds()));
-            }
-            return runPasses(scope, pipeline);
+            AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request));
+            const auto pass = [&](std::string_view name, const auto& run) -> Status {
+              if (scope.stopped || !scope.enabled(name)) return {};
+              const Stopwatch watch;
+              AGLOW_TRY(const bool changed, run());
+              return scope.passDone(name, changed, watch.seconds());
+            };
+            AGLOW_OK(pass(quant::kEqualize, [&]() -> Result<bool> { return quantization.equalize(); }));
+            AGLOW_OK(pass(quant::kCorrectBias, [&]() -> Result<bool> { return quantization.correctBias(); }));
+            AGLOW_OK(pass(kInsert, [&] { return quantization.insertConversions(); }));
+            return scope.stopped ? Status() : runPasses(scope, pipeline);
           }};
 }
 

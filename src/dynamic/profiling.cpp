@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "dynamic/whole_model.h"
-#include "quant/choose.h"
 #include "quant/layers.h"
 #include "quant/quantize.h"
 #include "runtime/key.h"
@@ -68,23 +67,27 @@ Status WatchedModel::change(Function& function, Interface& interface, Watching& 
                 .type = place.type(),
                 .items = {}};
   };
+  // Channels are of one size in floats too, so that values can be compared; biases are for integers alone.
+  const bool correctBias = !options_.disabled.contains(quant::kCorrectBias);
+  std::optional<quant::Quantization> quantization;
+  if (options_.quantize) {
+    AGLOW_TRY(quantization, quant::Quantization::create(function, *options_.quantize));
+    if (!options_.disabled.contains(quant::kEqualize)) quantization->equalize();
+  }
   if (form_ == Form::Switched) {
-    AGLOW_TRY(const quant::Switched switched, quant::switchLayers(function, *options_.quantize));
+    AGLOW_TRY(const quant::Switched switched, quant::switchLayers(function, *quantization, correctBias));
     for (const quant::Layer& layer : switched.layers) watching.values.push_back({.name = layer.name, .op = layer.op});
     if (switched.which == nullptr) return {};
     interface.inputs.push_back(portOf(*switched.which));
     watching.layersInput = switched.which->name();
     return {};
   }
-  quant::Chosen chosen;
-  if (form_ == Form::Integers) {
-    const quant::Islands islands = quant::findIslands(function, options_.quantize->keepFloat);
-    AGLOW_TRY(chosen, quant::Chosen::create(function, islands, *options_.quantize));
-  }
   for (const quant::Watched& one : quant::watchValues(function)) {
-    Watched& watched = watching.values.emplace_back(Watched{.name = one.name});
-    if (const quant::Parameters* parameters = chosen.find(one.value)) watched.parameters = *parameters;
+    Watched& watched = watching.values.emplace_back(Watched{.name = one.name, .channelAxis = one.channelAxis});
     interface.outputs.push_back(portOf(*one.output));
+    if (!quantization) continue;
+    if (const quant::Parameters* parameters = quantization->chosen().find(one.value)) watched.parameters = *parameters;
+    watched.seen = quantization->profile().values.at(one.name);
   }
   if (watching.values.empty())
     return Error{.code = Code::UnsupportedFeature,
@@ -92,7 +95,8 @@ Status WatchedModel::change(Function& function, Interface& interface, Watching& 
                      "the model has no convolution or product with constant weights of f32: nothing of it would "
                      "become integers"};
   if (form_ == Form::Floats) return {};
-  const Result<bool> changed = quant::quantize(function, *options_.quantize);
+  if (correctBias) quantization->correctBias();
+  const Result<bool> changed = quantization->insertConversions();
   if (!changed.ok()) return changed.error();
   return {};
 }
@@ -179,12 +183,17 @@ Diagnosed<Unit> Profiler::add(const Sample& sample) {
                  .message = "the optimizer makes another graph for the sizes of this sample than for those before",
                  .where = {},
                  .hint = "profile with samples of one size"};
-  std::vector<quant::ValueProfile*> places;
-  for (const WatchedModel::Watched& one : seen->values) places.push_back(&profile_.values[one.name]);
+  std::vector<std::pair<quant::ValueProfile*, quant::ChannelProfile*>> places;
+  for (const WatchedModel::Watched& one : seen->values)
+    places.emplace_back(&profile_.values[one.name], &profile_.channels[one.name]);
   const auto add = [&](int, int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       const Tensor& tensor = seen->value(i);
-      places[i]->add({tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements())});
+      const std::span values(tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements()));
+      const int axis = seen->values[i].channelAxis;
+      const Shape& shape = tensor.type().shape();
+      places[i].first->add(values);
+      if (axis >= 0) places[i].second->add(values, shape[axis], shape.strides()[static_cast<size_t>(axis)]);
     }
     return 0;
   };

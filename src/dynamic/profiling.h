@@ -31,7 +31,9 @@ public:
   struct Watched {
     std::string name;
     std::string_view op = {};                          // of a layer
+    int channelAxis = -1;                              // of a value
     std::optional<quant::Parameters> parameters = {};  // of a value that becomes integers
+    quant::ValueProfile seen = {};                     // where integers are asked for: what is known of it
   };
   // The graph of the model for certain sizes, after the phase that the options say. A model that has its sizes leaves
   // those of the samples aside.

@@ -14,11 +14,11 @@ namespace {
 using Sample = std::map<std::string, ModelValue>;
 using Form = WatchedModel::Form;
 
-// For each row of the last axis, where it is largest; nothing for what has no rows to choose from.
+// For each row of the last axis, where it is largest; nothing for images, and what has no rows to choose from.
 std::vector<int64_t> largestPlaces(const Tensor& tensor) {
   const Type& type = tensor.type();
   const int64_t columns = type.rank() == 0 ? 1 : type.dim(type.rank() - 1);
-  if (columns < 2) return {};
+  if (columns < 2 || type.rank() > 3) return {};
   const std::vector<double> numbers = tensor.doubles();
   std::vector<int64_t> places;
   for (auto row = numbers.begin(); row != numbers.end(); row += columns)
@@ -74,6 +74,8 @@ public:
 
   Diagnosed<quant::Report> run() {
     if (auto done = compareWhole(); !done.ok()) return done.diagnostics();
+    if (request_.layers)
+      if (auto done = measureGains(); !done.ok()) return done.diagnostics();
     const bool search = request_.reach || request_.drop;
     if (request_.layers || search)
       if (auto done = compareLayers(); !done.ok()) return done.diagnostics();
@@ -102,7 +104,7 @@ private:
       if (!rounded.ok()) return rounded.diagnostics();
       if (report_.values.empty())
         for (const WatchedModel::Watched& value : rounded->values)
-          report_.values.push_back({.noise = {.name = value.name}, .parameters = value.parameters});
+          report_.values.push_back({.noise = {.name = value.name}, .parameters = value.parameters, .seen = value.seen});
       for (size_t i = 0; i < report_.values.size(); ++i)
         report_.values[i].noise.add(exact->value(i), rounded->value(i));
       exact_.push_back(ownOutputs(*exact));
@@ -157,11 +159,27 @@ private:
     return Unit{};
   }
 
+  // The passes before quantization, each left out.
+  Diagnosed<Unit> measureGains() {
+    for (const std::string_view pass : {quant::kEqualize, quant::kCorrectBias}) {
+      CompileOptions options = request_.options;
+      if (!options.disabled.emplace(pass).second) continue;
+      auto without = outcomeWith(options);
+      if (!without.ok()) return without.diagnostics();
+      report_.gains.push_back({std::string(pass), *std::move(without)});
+    }
+    return Unit{};
+  }
+
   Diagnosed<quant::Outcome> outcomeKeeping(const std::vector<std::string>& kept) const {
     auto request = std::make_shared<quant::Request>(*request_.options.quantize);
     request->keepFloat.insert(kept.begin(), kept.end());
     CompileOptions options = request_.options;
     options.quantize = std::move(request);
+    return outcomeWith(options);
+  }
+
+  Diagnosed<quant::Outcome> outcomeWith(const CompileOptions& options) const {
     WatchedModel integers = model(Form::Integers, options);
     Measured measured(exact_, request_.metric);
     auto done = request_.samples([&](const Sample& sample) -> Diagnosed<Unit> {

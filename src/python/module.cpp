@@ -183,8 +183,7 @@ nb::tuple reportOf(const Model& model, const std::string& backend, int threads, 
     asked.import = options.import;
     auto report = reportOn(asked);
     if (!report.ok()) return report.diagnostics();
-    return std::vector{quant::jsonOf(*report), quant::textOf(*report),
-                       quant::htmlOf(*report, options.compile.quantize->profile, title)};
+    return std::vector{quant::jsonOf(*report), quant::textOf(*report), quant::htmlOf(*report, title)};
   });
   return nb::make_tuple(text(texts[0]), text(texts[1]), text(texts[2]));
 }

@@ -40,22 +40,24 @@ Status checkModel(const Function& function, const Profile& profile) {
 
 }  // namespace
 
-Result<Chosen> Chosen::create(const Function& function, const Islands& islands, const Request& request) {
+Status checkRequest(const Function& function, const Islands& islands, const Request& request) {
   AGLOW_OK(checkKept(function, request.keepFloat));
+  return islands.values.empty() ? Status() : checkModel(function, request.profile);
+}
+
+Result<Chosen> Chosen::create(const Islands& islands, const Profile& profile, const Request& request) {
   Chosen chosen;
-  if (islands.values.empty()) return chosen;
-  AGLOW_OK(checkModel(function, request.profile));
   std::unordered_map<size_t, ValueProfile> known;  // of each group, from all its values
   for (const Value value : islands.values) {
     const std::string name = nameOf(value);
-    const auto found = request.profile.values.find(name);
-    if (found == request.profile.values.end())
+    const auto found = profile.values.find(name);
+    if (found == profile.values.end())
       return usage(fmt::format("the profile says nothing of '{}'", name), std::string(kAgain));
     known[islands.group.at(value)].add(found->second);
   }
   std::unordered_map<size_t, Parameters> byGroup;
-  for (const auto& [group, profile] : known)
-    byGroup[group] = parametersFor(request.calibration.choose(profile, levelsOf(*request.schema)), *request.schema);
+  for (const auto& [group, seen] : known)
+    byGroup[group] = parametersFor(request.calibration.choose(seen, levelsOf(*request.schema)), *request.schema);
   for (const Value value : islands.values) chosen.byValue_[value] = byGroup.at(islands.group.at(value));
   return chosen;
 }

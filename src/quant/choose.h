@@ -2,14 +2,17 @@
 #pragma once
 
 #include "quant/islands.h"
-#include "quant/quantize.h"
+#include "quant/request.h"
 
 namespace aglow::quant {
 
+// Usage error where the profile is of another model, or a name to keep is unknown.
+Status checkRequest(const Function& function, const Islands& islands, const Request& request);
+
 class Chosen {
 public:
-  // Usage error where the profile is of another model, or a name to keep is unknown.
-  static Result<Chosen> create(const Function& function, const Islands& islands, const Request& request);
+  // Usage error where the profile lacks a value.
+  static Result<Chosen> create(const Islands& islands, const Profile& profile, const Request& request);
 
   // Null for values that stay floats.
   const Parameters* find(Value value) const;

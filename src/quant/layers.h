@@ -15,7 +15,7 @@ struct Switched {
   std::vector<Layer> layers;     // the products that have integers, in the order of the function
   Placeholder* which = nullptr;  // a bool for each: in integers; null where there are none
 };
-// Usage error as quantize has it.
-Result<Switched> switchLayers(Function& function, const Request& request);
+// Integers are as the quantization has them; with biases corrected, or not.
+Result<Switched> switchLayers(Function& function, const Quantization& quantization, bool correctBias);
 
 }  // namespace aglow::quant

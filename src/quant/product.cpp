@@ -1,5 +1,6 @@
 #include "quant/product.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace aglow::quant {
@@ -16,11 +17,19 @@ Value dequantized(Builder& b, Tensor integers, std::string_view name, const std:
                             {.axis = axis, .to = ElemKind::Float32});
 }
 
-// A constant that is added to each column of a product, and nothing else: where it is, and the node that adds it.
-struct Bias {
-  Node* node = nullptr;
-  int operand = 0;
-};
+// A bias at the scale of the products fits 32 bits with room for the sum: where weights are tiny and the bias is not,
+// the scale of the weights is larger than they need.
+std::vector<double> leastScales(const Tensor* bias, int64_t channels, double inputScale) {
+  constexpr double kMost = 0x1p30;
+  if (bias == nullptr) return {};
+  std::vector<double> least;
+  const auto* values = bias->ref().as<const float>();
+  for (int64_t c = 0; c < channels; ++c)
+    least.push_back(std::abs(static_cast<double>(values[c])) / (inputScale * kMost));
+  return least;
+}
+
+}  // namespace
 
 Bias biasOf(Node& product) {
   if (product.op() == Op::Conv) return isConstant(product.input(2)) ? Bias{&product, 2} : Bias{};
@@ -35,19 +44,31 @@ Bias biasOf(Node& product) {
   return fits ? Bias{use.user, other} : Bias{};
 }
 
-// A bias at the scale of the products fits 32 bits with room for the sum: where weights are tiny and the bias is not,
-// the scale of the weights is larger than they need.
-std::vector<double> leastScales(const Tensor* bias, int64_t channels, double inputScale) {
-  constexpr double kMost = 0x1p30;
-  if (bias == nullptr) return {};
-  std::vector<double> least;
-  const auto* values = bias->ref().as<const float>();
-  for (int64_t c = 0; c < channels; ++c)
-    least.push_back(std::abs(static_cast<double>(values[c])) / (inputScale * kMost));
-  return least;
+std::vector<double> biasErrors(const Node& product, const ChannelProfile& input, const Schema& schema) {
+  const bool conv = product.op() == Op::Conv;
+  const Tensor& weights = asConstant(product.input(1))->tensor();
+  const Shape& shape = weights.type().shape();
+  const int64_t outputs = shape[conv ? 0 : 1], inputs = shape[conv ? 1 : 0];
+  const int64_t groups = conv ? product.attrs().integer("group") : 1;
+  const int64_t inner = conv ? shape.elements() / std::max<int64_t>(outputs * inputs, 1) : 1;
+  if (input.samples == 0 || static_cast<int64_t>(input.size()) != inputs * groups) return {};
+  const Weights rounded = quantizeWeights(weights, conv ? 0 : 1, schema);
+  const auto* exact = weights.ref().as<const float>();
+  const auto* integers = rounded.integers.ref().as<const int8_t>();
+  const int64_t perGroup = std::max<int64_t>(outputs / groups, 1);
+  std::vector<double> errors(static_cast<size_t>(outputs));
+  for (int64_t o = 0; o < outputs; ++o)
+    for (int64_t c = 0; c < inputs; ++c) {
+      double error = 0;
+      for (int64_t i = 0; i < inner; ++i) {
+        const int64_t at = conv ? (o * inputs + c) * inner + i : c * outputs + o;
+        error += static_cast<double>(integers[at]) * static_cast<double>(rounded.scales[static_cast<size_t>(o)]) -
+                 static_cast<double>(exact[at]);
+      }
+      errors[static_cast<size_t>(o)] += error * input.meanOf(static_cast<size_t>(o / perGroup * inputs + c));
+    }
+  return errors;
 }
-
-}  // namespace
 
 void quantizeProduct(Builder& b, Node& product, const Parameters& input, const Schema& schema) {
   const int axis = product.op() == Op::Conv ? 0 : 1;

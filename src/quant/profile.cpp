@@ -96,6 +96,23 @@ void ValueProfile::add(const ValueProfile& other) {
   for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += other.counts[bin];
 }
 
+ValueProfile ValueProfile::stretchedTo(float low, float high) const {
+  ValueProfile made;
+  made.elements = elements;
+  made.notFinite = notFinite;
+  made.min = low;
+  made.max = high;
+  const double from = std::max(std::abs(static_cast<double>(min)), std::abs(static_cast<double>(max)));
+  const double to = std::max(std::abs(static_cast<double>(low)), std::abs(static_cast<double>(high)));
+  const double factor = from > 0 ? to / from : 1;
+  for (int bin = 0; bin < Bins::kCount; ++bin)
+    if (const int64_t count = counts[static_cast<size_t>(bin)]; count > 0) {
+      const auto middle = static_cast<float>((Bins::low(bin) + Bins::high(bin)) / 2 * factor);
+      made.counts[static_cast<size_t>(std::min(Bins::of(middle), Bins::kCount - 1))] += count;
+    }
+  return made;
+}
+
 Status Profile::add(const Profile& other) {
   if (samples > 0 && other.samples > 0 && model != other.model)
     return Error{.code = Code::Usage,
@@ -105,6 +122,7 @@ Status Profile::add(const Profile& other) {
   if (samples == 0) model = other.model;
   samples += other.samples;
   for (const auto& [name, value] : other.values) values[name].add(value);
+  for (const auto& [name, value] : other.channels) channels[name].add(value);
   return {};
 }
 

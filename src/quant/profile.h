@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "quant/channels.h"
 #include "support/error.h"
 
 namespace aglow::quant {
@@ -39,6 +40,8 @@ struct ValueProfile {
 
   void add(std::span<const float> values);
   void add(const ValueProfile& other);
+  // As if its numbers had been stretched until they reach these ends; all of them by the larger factor of both.
+  ValueProfile stretchedTo(float low, float high) const;
   bool operator==(const ValueProfile&) const = default;
 
 private:
@@ -51,6 +54,7 @@ struct Profile {
   uint64_t model = 0;  // fingerprintOf the graph that was profiled
   int64_t samples = 0;
   std::map<std::string, ValueProfile> values;
+  std::map<std::string, ChannelProfile> channels;  // of those that products take or give
 
   // The samples of both; Usage where they are of different models.
   Status add(const Profile& other);

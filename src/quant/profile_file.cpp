@@ -1,6 +1,7 @@
 #include "quant/profile_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -16,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "aglow profile";
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 Error malformed(std::string message) {
   return {.code = Code::BadNpy,
@@ -47,6 +48,12 @@ std::string countsText(const std::vector<int64_t>& counts) {
     zeros = 0;
   }
   return fmt::format("{{{}{}}}", out, out.empty() ? "" : "]");
+}
+
+std::string channelsText(const ChannelProfile& channels) {
+  return fmt::format(R"({{"samples": {}, "min": [{}], "max": [{}], "mean": [{}], "square": [{}]}})", channels.samples,
+                     fmt::join(channels.min, ","), fmt::join(channels.max, ","), fmt::join(channels.mean, ","),
+                     fmt::join(channels.square, ","));
 }
 
 std::string valueText(const ValueProfile& value) {
@@ -99,6 +106,33 @@ Result<ValueProfile> parseValue(const json& object) {
   return value;
 }
 
+template <class T>
+Result<std::vector<T>> numbersIn(const json& object, const char* name) {
+  const auto it = object.find(name);
+  if (it == object.end() || !it->is_array()) return malformed(fmt::format("expected a list '{}'", name));
+  std::vector<T> numbers;
+  for (const json& one : *it) {
+    const T number = one.is_number() ? static_cast<T>(one.get<double>()) : std::numeric_limits<T>::infinity();
+    if (!std::isfinite(number)) return malformed(fmt::format("expected finite numbers in '{}'", name));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Result<ChannelProfile> parseChannels(const json& object) {
+  if (!object.is_object()) return malformed("expected an object");
+  ChannelProfile channels;
+  AGLOW_TRY(channels.samples, integerIn(object, "samples"));
+  AGLOW_TRY(channels.min, numbersIn<float>(object, "min"));
+  AGLOW_TRY(channels.max, numbersIn<float>(object, "max"));
+  AGLOW_TRY(channels.mean, numbersIn<double>(object, "mean"));
+  AGLOW_TRY(channels.square, numbersIn<double>(object, "square"));
+  const size_t size = channels.size();
+  if (channels.max.size() != size || channels.mean.size() != size || channels.square.size() != size)
+    return malformed("expected lists of one length");
+  return channels;
+}
+
 }  // namespace
 
 std::string profileText(const Profile& profile) {
@@ -108,6 +142,12 @@ std::string profileText(const Profile& profile) {
   std::string_view separator = "\n";
   for (const auto& [name, value] : profile.values) {
     out += fmt::format("{}{}: {}", separator, quotedJson(name), valueText(value));
+    separator = ",\n";
+  }
+  out += "\n},\n\"channels\": {";
+  separator = "\n";
+  for (const auto& [name, value] : profile.channels) {
+    out += fmt::format("{}{}: {}", separator, quotedJson(name), channelsText(value));
     separator = ",\n";
   }
   return out + "\n}\n}\n";
@@ -137,6 +177,13 @@ Result<Profile> parseProfile(std::string_view text) {
     auto value = parseValue(object);
     if (!value.ok()) return std::move(value).error().at(fmt::format("value '{}'", name));
     profile.values.emplace(name, *std::move(value));
+  }
+  const json channels = file.value("channels", json());
+  if (!channels.is_object()) return malformed("expected an object 'channels'");
+  for (const auto& [name, object] : channels.items()) {
+    auto value = parseChannels(object);
+    if (!value.ok()) return std::move(value).error().at(fmt::format("channels of '{}'", name));
+    profile.channels.emplace(name, *std::move(value));
   }
   return profile;
 }

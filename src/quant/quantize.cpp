@@ -1,6 +1,8 @@
 #include "quant/quantize.h"
 
-#include "quant/choose.h"
+#include <algorithm>
+
+#include "quant/equalize.h"
 #include "quant/product.h"
 
 namespace aglow::quant {
@@ -35,29 +37,89 @@ Result<std::shared_ptr<const Request>> requestOf(Profile profile, std::string_vi
   return std::shared_ptr<const Request>(std::move(request));
 }
 
+// Where a value has its channels: on axis 1 for convolutions and windows, on the last one for products.
+static int channelAxisOf(Value value) {
+  const auto says = [&](const Node& node) {
+    return node.op() == Op::Conv || node.op() == Op::MaxPool || node.op() == Op::AvgPool;
+  };
+  const std::vector<Use>& uses = value.node->uses();
+  const bool windows = says(*value.node) || std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+                         return use.slot == 0 && says(*use.user);
+                       });
+  const int rank = value.rank();
+  return rank >= 2 && (windows || rank >= 4) ? 1 : rank - 1;
+}
+
 std::vector<Watched> watchValues(Function& function) {
   std::vector<Watched> watched;
   Builder b(function);
   for (const Value value : findIslands(function).values) {
+    const int axis = channelAxisOf(value);
     Placeholder* output = function.module().addPlaceholder("profile of " + nameOf(value), value.type());
     b.save(value, output);
-    watched.push_back({nameOf(value), value, output});
+    watched.push_back({nameOf(value), value, output, axis});
   }
   return watched;
 }
 
-Result<bool> quantize(Function& function, const Request& request) {
-  const Islands islands = findIslands(function, request.keepFloat);
-  AGLOW_TRY(const Chosen chosen, Chosen::create(function, islands, request));
-  if (islands.values.empty()) return false;
+Quantization::Quantization(Function& function, const Request& request)
+    : function_(&function),
+      request_(&request),
+      islands_(findIslands(function, request.keepFloat)),
+      profile_(request.profile) {}
+
+Result<Quantization> Quantization::create(Function& function, const Request& request) {
+  Quantization made(function, request);
+  AGLOW_OK(checkRequest(function, made.islands_, request));
+  AGLOW_TRY(made.chosen_, Chosen::create(made.islands_, made.profile_, request));
+  return made;
+}
+
+bool Quantization::equalize() {
+  if (!quant::equalize(*function_, islands_, profile_)) return false;
+  chosen_ = *Chosen::create(islands_, profile_, *request_);
+  return true;
+}
+
+std::vector<double> Quantization::biasErrors(const Node& product) const {
+  const auto input = profile_.channels.find(nameOf(product.input(0)));
+  if (input == profile_.channels.end()) return {};
+  return quant::biasErrors(product, input->second, *request_->schema);
+}
+
+bool Quantization::correctBias() {
+  Builder b(*function_);
+  bool changed = false;
+  for (Node* product : islands_.products) {
+    const Bias bias = biasOf(*product);
+    if (bias.node == nullptr) continue;
+    const std::vector<double> errors = biasErrors(*product);
+    const auto& old = static_cast<const Constant&>(*bias.node->input(bias.operand).node);
+    std::vector<double> values = old.tensor().doubles();
+    for (size_t c = 0; c < errors.size(); ++c) values[c] -= errors[c];
+    bias.node->setInput(bias.operand, b.constant(Tensor::of(old.type(), values), old.name()));
+    changed = changed || !errors.empty();
+  }
+  return changed;
+}
+
+Result<bool> Quantization::insertConversions() {
+  if (islands_.values.empty()) return false;
   return building([&] {
-    Builder b(function);
-    for (Node* product : islands.products)
-      if (const Parameters* input = chosen.find(product->input(0)))
-        quantizeProduct(b, *product, *input, *request.schema);
-    for (const Value value : islands.values) convert(b, value, *chosen.find(value), islands);
+    Builder b(*function_);
+    for (Node* product : islands_.products)
+      if (const Parameters* input = chosen_.find(product->input(0)))
+        quantizeProduct(b, *product, *input, *request_->schema);
+    for (const Value value : islands_.values) convert(b, value, *chosen_.find(value), islands_);
     return true;
   });
+}
+
+Result<bool> quantize(Function& function, const Request& request, const std::set<std::string, std::less<>>& disabled) {
+  AGLOW_TRY(Quantization made, Quantization::create(function, request));
+  if (!disabled.contains(kEqualize)) made.equalize();
+  if (!disabled.contains(kCorrectBias)) made.correctBias();
+  return made.insertConversions();
 }
 
 }  // namespace aglow::quant

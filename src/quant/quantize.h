@@ -2,39 +2,54 @@
 // the graph is made again with conversions to integers around what the profile has ranges for.
 #pragma once
 
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "graph/module.h"
-#include "quant/schema.h"
+#include "quant/choose.h"
 
 namespace aglow::quant {
-
-// What is to become integers, and how.
-struct Request {
-  Profile profile;
-  Calibration calibration = {};
-  const Schema* schema = schemas().data();
-  std::set<std::string> keepFloat = {};  // names of nodes and of operators
-};
-
-// What words ask for: names of a calibration and of a schema, or empty ones for the default.
-Result<std::shared_ptr<const Request>> requestOf(Profile profile, std::string_view calibration, std::string_view schema,
-                                                 const std::vector<std::string>& keepFloat);
 
 // An output for each value that quantization asks a profile about.
 struct Watched {
   std::string name;
   Value value;
   Placeholder* output = nullptr;
+  int channelAxis = 0;
 };
 std::vector<Watched> watchValues(Function& function);
 
-// Puts QuantizeLinear and DequantizeLinear after values, and DequantizeLinear after weights that are integers: the form
-// of model files that come quantized. False where nothing in the function can be quantized. Usage error where the
-// profile is of another model, or a name to keep is unknown.
-Result<bool> quantize(Function& function, const Request& request);
+// A function on its way to integers, pass by pass. What is done so far shows in the function.
+class Quantization {
+public:
+  // Usage error where the profile is of another model, or a name to keep is unknown.
+  static Result<Quantization> create(Function& function, const Request& request);
+
+  // The passes, in order, each false where it changes nothing. The first computes the same in floats; the second takes
+  // from biases what the rounding of weights will add to their columns on average.
+  bool equalize();
+  bool correctBias();
+  // Puts QuantizeLinear and DequantizeLinear after values, and DequantizeLinear after weights that are integers: the
+  // form of model files that come quantized.
+  Result<bool> insertConversions();
+
+  // What the profile says of values as they are now, and what becomes of each.
+  const Profile& profile() const { return profile_; }
+  const Islands& islands() const { return islands_; }
+  const Schema& schema() const { return *request_->schema; }
+  // What the rounding of a product's weights adds to its columns; empty where that is not known.
+  std::vector<double> biasErrors(const Node& product) const;
+  const Chosen& chosen() const { return chosen_; }
+
+private:
+  Quantization(Function& function, const Request& request);
+
+  Function* function_;
+  const Request* request_;
+  Islands islands_;
+  Profile profile_;
+  Chosen chosen_;
+};
+
+inline constexpr std::string_view kEqualize = "equalize", kCorrectBias = "correct-bias";
+// All passes but those that are disabled. False where nothing in the function can be quantized.
+Result<bool> quantize(Function& function, const Request& request,
+                      const std::set<std::string, std::less<>>& disabled = {});
 
 }  // namespace aglow::quant

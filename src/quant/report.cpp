@@ -78,6 +78,8 @@ ordered_json jsonOf(const Outcome& outcome) {
 std::string textOf(const Report& report) {
   std::string text =
       fmt::format("signal to noise over {} samples, in dB\n{}", report.samples, outcomeText(report, report.integers));
+  for (const GainReport& gain : report.gains)
+    text += fmt::format("{:>10}  without {}\n", decibelText(gain.without.decibels()), gain.name);
   if (!report.layers.empty()) {
     text += fmt::format("\nlayers, each alone in integers: outputs{}; what matters most first\n",
                         report.metric.empty() ? "" : ", " + report.metric);
@@ -100,6 +102,11 @@ std::string jsonOf(const Report& report) {
   json.update(jsonOf(report.integers));
   if (!report.metric.empty()) json["metric_name"] = report.metric;
   if (report.floatMetric) json["float_metric"] = *report.floatMetric;
+  json["gains"] = ordered_json::array();
+  for (const GainReport& gain : report.gains) {
+    ordered_json row{{"name", gain.name}, {"sqnr_db_without", finite(gain.without.decibels())}};
+    json["gains"].push_back(std::move(row));
+  }
   json["layers"] = ordered_json::array();
   for (const LayerReport& layer : report.layers) {
     ordered_json row{{"name", layer.name}, {"op", layer.op}, {"sqnr_db", finite(layer.alone.decibels())}};

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "quant/quantize.h"
+#include "quant/schema.h"
 
 namespace aglow::quant {
 
@@ -39,6 +39,13 @@ struct LayerReport {
 struct ValueReport {
   Noise noise;                           // what all before it have done to it
   std::optional<Parameters> parameters;  // where it becomes integers
+  ValueProfile seen;
+};
+
+// What one of the passes before quantization gains: how it is without.
+struct GainReport {
+  std::string name;
+  Outcome without;
 };
 
 struct Report {
@@ -46,6 +53,7 @@ struct Report {
   std::string metric;                 // its name; empty: none
   std::optional<double> floatMetric;  // of the model in floats
   Outcome integers;                   // all layers in integers, but those kept
+  std::vector<GainReport> gains;      // of passes that are not disabled
   std::vector<LayerReport> layers;    // the one that matters most first
   std::vector<ValueReport> values;    // the noisiest first
   // What is to stay in floats to reach what was asked for, and what it gives then.
@@ -59,7 +67,7 @@ struct Report {
 
 std::string textOf(const Report& report);
 std::string jsonOf(const Report& report);
-// One page that needs no other file; the histograms are those of the profile.
-std::string htmlOf(const Report& report, const Profile& profile, std::string_view title);
+// One page that needs no other file.
+std::string htmlOf(const Report& report, std::string_view title);
 
 }  // namespace aglow::quant

@@ -98,7 +98,7 @@ std::string histogram(const ValueProfile& value, const std::optional<Parameters>
 
 }  // namespace
 
-std::string htmlOf(const Report& report, const Profile& profile, std::string_view title) {
+std::string htmlOf(const Report& report, std::string_view title) {
   std::string out = fmt::format(
       "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
       "<title>{0}</title><style>{1}</style>\n<h1>{0} in integers</h1>\n<p>Signal to noise over {2} samples.</p>\n{3}",
@@ -110,6 +110,9 @@ std::string htmlOf(const Report& report, const Profile& profile, std::string_vie
                                                     escaped(fmt::format("{}", fmt::join(report.found->keep, ","))),
                                                     outcomeHtml(report, report.found->outcome));
   }
+  for (const GainReport& gain : report.gains)
+    out += fmt::format("<p>Without <code>{}</code>: {} dB.</p>\n", escaped(gain.name),
+                       decibelText(gain.without.decibels()));
   if (!report.layers.empty()) {
     out +=
         fmt::format("<h2>Layers, each alone in integers</h2>\n<table><tr><th>layer<th>operator<th>SQNR, dB<th>{}<th>\n",
@@ -126,15 +129,13 @@ std::string htmlOf(const Report& report, const Profile& profile, std::string_vie
       "<h2>Values, the noisiest first</h2>\n<p>Counts are drawn as logarithms; red lines end the range of the "
       "integers.</p>\n";
   for (const ValueReport& value : report.values) {
-    const auto seen = profile.values.find(value.noise.name);
-    if (seen == profile.values.end()) continue;
     const std::string integers = value.parameters
                                      ? fmt::format("{} &times; {:.4g}, offset {}", elemName(value.parameters->kind),
                                                    value.parameters->scale, value.parameters->offset)
                                      : "floats";
     out += fmt::format("<figure>{}<figcaption>{} &middot; {} dB<br>{:.4g} to {:.4g}, {}</figcaption></figure>\n",
-                       histogram(seen->second, value.parameters), escaped(value.noise.name),
-                       decibelText(value.noise.decibels()), seen->second.min, seen->second.max, integers);
+                       histogram(value.seen, value.parameters), escaped(value.noise.name),
+                       decibelText(value.noise.decibels()), value.seen.min, value.seen.max, integers);
   }
   return out + "</html>\n";
 }

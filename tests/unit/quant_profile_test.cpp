@@ -76,6 +76,34 @@ TEST(QuantProfile, RunsAddUpInAnyOrder) {
   EXPECT_EQ(sum.elements, 1520);
 }
 
+TEST(QuantProfile, ChannelsAddUpInAnyOrder) {
+  const std::vector<float> some = normal(1, 2 * 3 * 40), others = normal(2, 2 * 3 * 40, 3);
+  for (const int64_t inner : {1, 40}) {
+    ChannelProfile one, other;
+    for (const auto* values : {&some, &others}) one.add(*values, 3, inner);
+    for (const auto* values : {&others, &some}) other.add(*values, 3, inner);
+    EXPECT_EQ(one, other);
+    ASSERT_EQ(one.size(), 3u);
+    double sum = 0, squares = 0;
+    float least = 0;
+    for (const auto* values : {&some, &others})
+      for (size_t i = 0; i < values->size(); ++i) {
+        if (static_cast<int64_t>(i) / inner % 3 != 1) continue;
+        const float x = (*values)[i];
+        sum += static_cast<double>(x);
+        squares += static_cast<double>(x) * static_cast<double>(x);
+        least = std::min(least, x);
+      }
+    EXPECT_EQ(one.min[1], least);
+    EXPECT_NEAR(one.meanOf(1), sum / 160, 1e-6);
+    EXPECT_NEAR(one.squareOf(1), squares / 160, 1e-5);
+  }
+  ChannelProfile odd;
+  odd.add(std::vector<float>{1, std::nanf(""), 2, HUGE_VALF}, 2, 1);
+  EXPECT_THAT(odd.min, ElementsAre(1, 0));
+  EXPECT_THAT(odd.mean, ElementsAre(1.5, 0));
+}
+
 TEST(QuantProfile, CountsWhatIsNotFiniteApart) {
   const ValueProfile profile = profileOf({1, std::nanf(""), -2, HUGE_VALF, -HUGE_VALF, 0});
   EXPECT_EQ(profile.notFinite, 3);
@@ -120,7 +148,7 @@ TEST(QuantProfile, RefusesOtherFiles) {
   for (size_t length = 0; length + 2 < text.size(); length += 7)
     EXPECT_THAT(fault(text.substr(0, length)), HasSubstr("it is not JSON, or ends too early")) << length;
   EXPECT_THAT(fault("[]"), HasSubstr("expected '\"format\": \"aglow profile\"'"));
-  EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), HasSubstr("has version 2; expected version 1"));
+  EXPECT_THAT(with("\"version\": 2", "\"version\": 3"), HasSubstr("has version 3; expected version 2"));
   EXPECT_THAT(with("0000000000000001", "1"), HasSubstr("16 hexadecimal digits"));
   EXPECT_THAT(with("\"min\": 1", "\"min\": 3"), HasSubstr("value '%conv': this is no profile: min 3 is above max 2"));
   EXPECT_THAT(with("\"min\": 1", "\"least\": 1"), HasSubstr("expected a number 'min'"));

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "compile/evaluate.h"
 #include "graph/builder.h"
@@ -61,8 +63,8 @@ protected:
   }
 
   // What a run on x tells.
-  Request requestFor(const Tensor& x, double weights = 0.5) const {
-    const auto module = made(weights);
+  Request requestFor(const Tensor& x, double weights = 0.5) const { return requestFor(x, made(weights)); }
+  static Request requestFor(const Tensor& x, const std::unique_ptr<Module>& module) {
     Request request;
     request.profile.model = fingerprintOf(mainOf(*module));
     request.profile.samples = 1;
@@ -71,8 +73,11 @@ protected:
     EXPECT_TRUE(results.ok()) << results.error().text();
     for (size_t i = 0; i < watched.size(); ++i) {
       const Tensor& seen = (*results)[i + 1];
-      request.profile.values[watched[i].name].add(
-          {seen.ref().as<const float>(), static_cast<size_t>(seen.type().elements())});
+      const std::span values(seen.ref().as<const float>(), static_cast<size_t>(seen.type().elements()));
+      const int axis = watched[i].channelAxis;
+      request.profile.values[watched[i].name].add(values);
+      request.profile.channels[watched[i].name].add(values, seen.type().dim(axis),
+                                                    seen.type().shape().strides()[static_cast<size_t>(axis)]);
     }
     return request;
   }
@@ -158,7 +163,9 @@ TEST_F(QuantizeBlock, LayersAreSwitched) {
   const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
   const Request request = requestFor(x);
   const auto module = made();
-  const auto switched = switchLayers(mainOf(*module), request);
+  const auto quantization = Quantization::create(mainOf(*module), request);
+  ASSERT_TRUE(quantization.ok()) << quantization.error().text();
+  const auto switched = switchLayers(mainOf(*module), *quantization, true);
   ASSERT_TRUE(switched.ok()) << switched.error().text();
   ASSERT_TRUE(verify(*module).ok());
   ASSERT_EQ(switched->layers.size(), 3u);
@@ -178,6 +185,101 @@ TEST_F(QuantizeBlock, LayersAreSwitched) {
   ASSERT_TRUE(quantize(mainOf(*last), alone).ok());
   const std::vector<double> expected = run(*last, x).doubles(), got = result({0, 0, 1}).doubles();
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 2e-5);
+}
+
+namespace {
+
+// Two convolutions, and between them channels of sizes from 1 to 4^7; what leaves the second is of one size again.
+std::unique_ptr<Module> unevenChannels(int64_t group) {
+  auto module = std::make_unique<Module>();
+  Builder b(*module->addFunction("main"));
+  const int64_t channels = 8, inputs = channels / group;
+  std::vector<double> first = randomFloats(1, {channels, 2, 1, 1}, 1).doubles(),
+                      second = randomFloats(2, {channels, inputs, 3, 3}, 1).doubles();
+  for (size_t i = 0; i < first.size(); ++i) first[i] *= std::pow(4, i / 2);
+  for (size_t i = 0; i < second.size(); ++i) {
+    const size_t channel = group == 1 ? i / 9 % 8 : i / 9;
+    second[i] /= std::pow(4, channel);
+  }
+  const Value x = b.input("x", Type(ElemKind::Float32, {1, 2, 6, 6}));
+  const Value filter = b.constant(Tensor::of(Type(ElemKind::Float32, {channels, 2, 1, 1}), first), "w1");
+  const Value bias = b.constant(randomFloats(3, {channels}, 1), "b1"),
+              last = b.constant(randomFloats(4, {channels}, 1), "b2");
+  Value between = b.named("conv1").conv(x, filter, bias);
+  between = b.named("between").relu(between);
+  const Value filters = b.constant(Tensor::of(Type(ElemKind::Float32, {channels, inputs, 3, 3}), second), "w2");
+  b.output("y", b.named("conv2").conv(between, filters, last, {.group = group}));
+  return module;
+}
+
+double decibels(const std::vector<double>& expected, const std::vector<double>& got) {
+  double signal = 0, noise = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    signal += expected[i] * expected[i];
+    noise += (got[i] - expected[i]) * (got[i] - expected[i]);
+  }
+  return 10 * std::log10(signal / noise);
+}
+
+}  // namespace
+
+TEST_F(QuantizeBlock, ChannelsBecomeOfOneSize) {
+  const Tensor x = randomFloats(9, {1, 2, 6, 6}, 1);
+  for (const int64_t group : {1, 8}) {
+    const auto plain = unevenChannels(group), even = unevenChannels(group), integers = unevenChannels(group),
+               uneven = unevenChannels(group);
+    const Request request = requestFor(x, unevenChannels(group));
+    const std::vector<double> expected = run(*plain, x).doubles();
+    auto equalized = Quantization::create(mainOf(*even), request);
+    ASSERT_TRUE(equalized.ok()) << equalized.error().text();
+    EXPECT_TRUE(equalized->equalize());
+    EXPECT_GT(decibels(expected, run(*even, x).doubles()), 100);
+    const auto unevenness = [](const Profile& profile) {
+      std::vector<float> ends = profile.channels.at("%between").max;
+      std::sort(ends.begin(), ends.end());
+      return ends.back() / ends[ends.size() / 2];
+    };
+    EXPECT_LT(unevenness(equalized->profile()) * 10, unevenness(request.profile)) << group;
+    ASSERT_TRUE(quantize(mainOf(*integers), request).ok());
+    ASSERT_TRUE(quantize(mainOf(*uneven), request, {"equalize"}).ok());
+    const double with = decibels(expected, run(*integers, x).doubles());
+    EXPECT_GT(with, 30) << group;
+    EXPECT_GT(with, decibels(expected, run(*uneven, x).doubles()) + 10) << group;
+  }
+}
+
+TEST_F(QuantizeBlock, ValuesThatOthersSeeKeepTheirSizes) {
+  const Tensor x = randomFloats(9, {1, 2, 6, 6}, 1);
+  const auto watched = [&] {
+    auto module = unevenChannels(1);
+    Builder b(mainOf(*module));
+    for (const auto& node : mainOf(*module).nodes())
+      if (node->name() == "between") {
+        b.output("seen", node->result());
+        break;
+      }
+    return module;
+  };
+  const auto module = watched();
+  const Request request = requestFor(x, watched());
+  auto quantization = Quantization::create(mainOf(*module), request);
+  ASSERT_TRUE(quantization.ok()) << quantization.error().text();
+  EXPECT_FALSE(quantization->equalize());
+}
+
+TEST_F(QuantizeBlock, BiasesTakeWhatRoundingAdds) {
+  // Inputs of one sign, so that the errors of weights add up.
+  std::vector<double> ones(4 * 6 * 6, 1);
+  const Tensor x = Tensor::of(Type(ElemKind::Float32, {1, 4, 6, 6}), ones);
+  const auto plain = made();
+  const std::vector<double> expected = run(*plain, x).doubles();
+  const Request request = requestFor(x);
+  const auto error = [&](const std::set<std::string, std::less<>>& disabled) {
+    const auto module = made();
+    EXPECT_TRUE(quantize(mainOf(*module), request, disabled).ok());
+    return -decibels(expected, run(*module, x).doubles());
+  };
+  EXPECT_LT(error({"equalize"}), error({"equalize", "correct-bias"}));
 }
 
 TEST_F(QuantizeBlock, RefusesWhatDoesNotFit) {

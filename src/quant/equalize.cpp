@@ -1,0 +1,388 @@
+#include "quant/equalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "graph/builder.h"
+#include "quant/product.h"
+
+namespace aglow::quant {
+
+namespace {
+
+// ---------------------------------------------------------------- which values have their channels in common
+
+bool isProduct(const Node& node) { return roleOf(node) == Role::Product; }
+
+// Operators that compute each channel for itself, so that a positive factor passes through them. A convolution keeps
+// channels on axis 1, a product on the last one; these keep them where they are.
+bool passesFactors(const Node& node) {
+  switch (node.op()) {
+    case Op::Relu:
+      return true;
+    case Op::MaxPool:
+    case Op::AvgPool:
+    case Op::Pad:
+    case Op::Resize:
+      return roleOf(node) != Role::Float && node.type().rank() == node.input(0).rank();
+    case Op::Add:
+      return roleOf(node) == Role::Compute && node.input(0).type() == node.type() &&
+             node.input(1).type() == node.type();
+    default:
+      return false;
+  }
+}
+
+// The bias that a node adds to what a product gave, or nothing.
+bool addsBias(const Node& node) {
+  if (node.op() != Op::Add) return false;
+  const int constant = isConstant(node.input(1)) ? 1 : 0;
+  Node* maker = node.input(1 - constant).node;
+  return maker != nullptr && !maker->isStorage() && maker->op() == Op::MatMul && biasOf(*maker).node == &node;
+}
+
+// All values whose channels take one factor each, and who gives and takes them.
+struct Space {
+  std::vector<Node*> makers, takers;
+  std::vector<Value> values;
+  bool fixed = false;  // something else looks at the values
+};
+
+class Spaces {
+public:
+  explicit Spaces(const Function& function) {
+    for (const auto& place : function.module().storage())
+      if (place->op() == Op::Placeholder) of(place->result()).fixed = true;
+    for (const auto& node : function.nodes()) add(*node);
+  }
+
+  std::vector<Space> take() {
+    std::vector<Space> taken;
+    for (size_t i = 0; i < spaces_.size(); ++i)
+      if (parent_[i] == i) taken.push_back(std::move(spaces_[i]));
+    return taken;
+  }
+
+private:
+  void add(Node& node) {
+    const bool product = isProduct(node), bias = addsBias(node), passes = bias || passesFactors(node);
+    const std::vector<Value> inputs = node.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i] || isConstant(inputs[i])) continue;
+      if (product && i == 0)
+        of(inputs[i]).takers.push_back(&node);
+      else if (!passes)
+        of(inputs[i]).fixed = true;
+    }
+    if (node.predicate()) of(node.predicate()).fixed = true;
+    for (int i = 0; i < node.resultCount(); ++i) {
+      Space& space = of(node.result(i));
+      if (product) space.makers.push_back(&node);
+      if (!product && !passes) space.fixed = true;
+      if (node.predicate()) space.fixed = true;
+    }
+    if (passes)
+      for (const Value input : inputs)
+        if (input && !isConstant(input)) join(input, node.result());
+  }
+
+  Space& of(Value value) {
+    const auto [it, isNew] = number_.try_emplace(value, spaces_.size());
+    if (isNew) {
+      parent_.push_back(spaces_.size());
+      spaces_.push_back({.values = {value}});
+    }
+    return spaces_[root(it->second)];
+  }
+  size_t root(size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void join(Value a, Value b) {
+    of(a);
+    of(b);
+    const size_t one = root(number_.at(a)), other = root(number_.at(b));
+    if (one == other) return;
+    Space& into = spaces_[one];
+    Space& from = spaces_[other];
+    into.makers.insert(into.makers.end(), from.makers.begin(), from.makers.end());
+    into.takers.insert(into.takers.end(), from.takers.begin(), from.takers.end());
+    into.values.insert(into.values.end(), from.values.begin(), from.values.end());
+    into.fixed = into.fixed || from.fixed;
+    parent_[other] = one;
+  }
+
+  std::unordered_map<Value, size_t, ValueHash> number_;
+  std::vector<size_t> parent_;
+  std::vector<Space> spaces_;
+};
+
+// ---------------------------------------------------------------- weights by channel
+
+// The weights of a product as [outputs, inputs, inner], whichever way they lie; of a convolution with groups, `inputs`
+// are those of one group.
+class WeightView {
+public:
+  explicit WeightView(const Node& product)
+      : tensor_(asConstant(product.input(1))->tensor()), conv_(product.op() == Op::Conv) {
+    const Shape& shape = tensor_.type().shape();
+    outputs = shape[conv_ ? 0 : 1];
+    inputs = shape[conv_ ? 1 : 0];
+    inner = conv_ ? shape.elements() / std::max<int64_t>(outputs * inputs, 1) : 1;
+    groups = conv_ ? product.attrs().integer("group") : 1;
+  }
+
+  int64_t outputs, inputs, inner, groups;
+
+  int64_t channels() const { return inputs * groups; }
+  // Of the input channel that weights [output, input] are for.
+  size_t channelOf(int64_t output, int64_t input) const {
+    return static_cast<size_t>(output / std::max<int64_t>(outputs / groups, 1) * inputs + input);
+  }
+  int64_t offset(int64_t output, int64_t input, int64_t i) const {
+    return conv_ ? (output * inputs + input) * inner + i : input * outputs + output;
+  }
+  double at(int64_t output, int64_t input, int64_t i) const {
+    return static_cast<double>(tensor_.ref().as<const float>()[offset(output, input, i)]);
+  }
+
+  template <class F>
+  void each(const F& use) const {
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t c = 0; c < inputs; ++c)
+        for (int64_t i = 0; i < inner; ++i) use(o, c, i);
+  }
+
+  // The same with each element times a factor.
+  template <class F>
+  Tensor times(const F& factor) const {
+    Tensor made(tensor_.type());
+    auto* values = reinterpret_cast<float*>(made.mutableData());
+    each([&](int64_t o, int64_t c, int64_t i) {
+      values[offset(o, c, i)] = static_cast<float>(at(o, c, i) * factor(o, c));
+    });
+    return made;
+  }
+
+private:
+  Tensor tensor_;
+  bool conv_;
+};
+
+int64_t channelsMade(const Node& product) { return WeightView(product).outputs; }
+
+// ---------------------------------------------------------------- which factors
+
+// The weights of a product as far as their noise depends on them: by output and input channel.
+struct Sizes {
+  int64_t outputs, inputs, inner, groups;
+  std::vector<float> largest, squares;
+
+  explicit Sizes(const WeightView& weights)
+      : outputs(weights.outputs),
+        inputs(weights.inputs),
+        inner(weights.inner),
+        groups(weights.groups),
+        largest(static_cast<size_t>(outputs * inputs)),
+        squares(largest.size()) {
+    weights.each([&](int64_t o, int64_t c, int64_t i) {
+      const auto at = static_cast<size_t>(o * inputs + c);
+      const auto weight = static_cast<float>(weights.at(o, c, i));
+      largest[at] = std::max(largest[at], std::abs(weight));
+      squares[at] += weight * weight;
+    });
+  }
+  // The first input channel of an output.
+  size_t first(int64_t output) const {
+    return static_cast<size_t>(output / std::max<int64_t>(outputs / groups, 1) * inputs);
+  }
+  size_t channels() const { return static_cast<size_t>(inputs * groups); }
+};
+
+// What integers add to the results of a product: the rounding of its input, which has one scale, by the size of the
+// weights; and the rounding of the weights, which have a scale for each output, by the size of the input.
+double noiseOf(const Sizes& weights, const ChannelProfile& input, const std::vector<double>& factors) {
+  constexpr double kValueLevels = 255, kWeightLevels = 254;
+  double range = 0;
+  std::vector<double> squares(factors.size()), inputs(factors.size());
+  for (size_t c = 0; c < factors.size(); ++c) {
+    range = std::max(range, input.extent(c) / factors[c]);
+    squares[c] = factors[c] * factors[c];
+    inputs[c] = input.squareOf(c) / squares[c] * static_cast<double>(weights.inner);
+  }
+  double noise = 0;
+  const double step = range / kValueLevels;
+  for (int64_t o = 0; o < weights.outputs; ++o) {
+    const size_t first = weights.first(o), row = static_cast<size_t>(o * weights.inputs);
+    double largest = 0, size = 0, sum = 0;
+    for (size_t c = 0; c < static_cast<size_t>(weights.inputs); ++c) {
+      largest = std::max(largest, static_cast<double>(weights.largest[row + c]) * factors[first + c]);
+      size += static_cast<double>(weights.squares[row + c]) * squares[first + c];
+      sum += inputs[first + c];
+    }
+    const double weightStep = 2 * largest / kWeightLevels;
+    noise += step * step * size + weightStep * weightStep * sum;
+  }
+  return noise;
+}
+
+// A space with what the profile says of the inputs of its takers.
+struct Candidate {
+  // A product in integers; its noise without factors, so that products count alike, however large their results are.
+  struct Taker {
+    Sizes weights;
+    const ChannelProfile* input;
+    double noise;
+  };
+  const Space* space;
+  std::vector<Taker> takers;
+  size_t channels = 0;
+
+  double noise(const std::vector<double>& factors) const {
+    double sum = 0;
+    for (const Taker& taker : takers)
+      if (taker.noise > 0) sum += noiseOf(taker.weights, *taker.input, factors) / taker.noise;
+    return sum;
+  }
+};
+
+std::optional<Candidate> candidateOf(const Space& space, const Islands& islands, const Profile& profile) {
+  if (space.fixed || space.makers.empty() || space.takers.empty()) return std::nullopt;
+  Candidate candidate{.space = &space};
+  candidate.channels = static_cast<size_t>(channelsMade(*space.makers.front()));
+  const auto fits = [&](const ChannelProfile& channels) {
+    return channels.size() == candidate.channels && channels.samples > 0;
+  };
+  const bool conv = space.makers.front()->op() == Op::Conv;
+  for (const Node* maker : space.makers)
+    if (static_cast<size_t>(channelsMade(*maker)) != candidate.channels || (maker->op() == Op::Conv) != conv)
+      return std::nullopt;
+  for (const Value value : space.values) {
+    const int axis = conv ? 1 : value.rank() - 1;
+    if (value.rank() < 2 || static_cast<size_t>(value.dim(axis)) != candidate.channels) return std::nullopt;
+    if (const auto known = profile.channels.find(nameOf(value));
+        known != profile.channels.end() && !fits(known->second))
+      return std::nullopt;
+  }
+  for (Node* taker : space.takers) {
+    if ((taker->op() == Op::Conv) != conv) return std::nullopt;
+    const auto known = profile.channels.find(nameOf(taker->input(0)));
+    if (std::find(islands.products.begin(), islands.products.end(), taker) == islands.products.end()) continue;
+    Sizes weights{WeightView(*taker)};
+    if (known == profile.channels.end() || weights.channels() != candidate.channels) return std::nullopt;
+    const double noise = noiseOf(weights, known->second, std::vector<double>(candidate.channels, 1));
+    candidate.takers.push_back({std::move(weights), &known->second, noise});
+  }
+  if (candidate.takers.empty()) return std::nullopt;
+  return candidate;
+}
+
+// The largest share of an output's weights that each channel has: what a factor would make larger.
+std::vector<double> weightShares(const Candidate& candidate) {
+  std::vector<double> shares(candidate.channels);
+  for (const Candidate::Taker& taker : candidate.takers)
+    for (int64_t o = 0; o < taker.weights.outputs; ++o) {
+      const auto row = taker.weights.largest.begin() + o * taker.weights.inputs;
+      const float most = *std::max_element(row, row + taker.weights.inputs);
+      for (int64_t c = 0; c < taker.weights.inputs && most > 0; ++c) {
+        double& share = shares[taker.weights.first(o) + static_cast<size_t>(c)];
+        share = std::max(share, static_cast<double>(row[c] / most));
+      }
+    }
+  return shares;
+}
+
+// The best of some: extents to a power, over shares to another. Nothing where none is clearly better than what is.
+std::vector<double> factorsFor(const Candidate& candidate) {
+  constexpr double kLeast = 1e-3;  // of the largest: channels that are never seen keep a size that is safe
+  constexpr double kWorth = 0.5;   // what is predicted is not exact: halves of the noise are worth a change
+  std::vector<double> extents(candidate.channels), shares = weightShares(candidate);
+  for (const Candidate::Taker& taker : candidate.takers) {
+    double most = 0;
+    for (size_t c = 0; c < candidate.channels; ++c) most = std::max(most, taker.input->extent(c));
+    for (size_t c = 0; c < candidate.channels && most > 0; ++c)
+      extents[c] = std::max(extents[c], taker.input->extent(c) / most);
+  }
+  for (double& extent : extents) extent = std::max(extent, kLeast);
+  for (double& share : shares) share = std::max(share, kLeast);
+  std::vector<double> best;
+  double least = candidate.noise(std::vector<double>(candidate.channels, 1)) * kWorth;
+  for (const double ofExtent : {0.25, 0.5, 0.75, 1.0})
+    for (const double ofShare : {0.0, 0.25, 0.5}) {
+      std::vector<double> factors(candidate.channels);
+      for (size_t c = 0; c < factors.size(); ++c)
+        factors[c] = std::pow(extents[c], ofExtent) / std::pow(shares[c], ofShare);
+      const double noise = candidate.noise(factors);
+      if (!(noise < least)) continue;
+      least = noise;
+      best = std::move(factors);
+    }
+  return best;
+}
+
+// ---------------------------------------------------------------- the change
+
+void setConstant(Builder& b, Node& node, int operand, Tensor tensor) {
+  const std::string name = node.input(operand).node->name();
+  node.setInput(operand, b.constant(std::move(tensor), name));
+}
+
+void apply(Builder& b, const Candidate& candidate, const std::vector<double>& factors, Profile& profile) {
+  for (Node* maker : candidate.space->makers) {
+    setConstant(b, *maker, 1,
+                WeightView(*maker).times([&](int64_t o, int64_t) { return 1 / factors[static_cast<size_t>(o)]; }));
+    const Bias bias = biasOf(*maker);
+    if (bias.node == nullptr) continue;
+    const Tensor& old = asConstant(bias.node->input(bias.operand))->tensor();
+    std::vector<double> values = old.doubles();
+    for (size_t c = 0; c < values.size(); ++c) values[c] /= factors[c];
+    setConstant(b, *bias.node, bias.operand, Tensor::of(old.type(), values));
+  }
+  for (Node* taker : candidate.space->takers) {
+    const WeightView weights(*taker);
+    setConstant(b, *taker, 1, weights.times([&](int64_t o, int64_t c) { return factors[weights.channelOf(o, c)]; }));
+  }
+  for (const Value value : candidate.space->values) {
+    const auto known = profile.channels.find(nameOf(value));
+    const auto seen = profile.values.find(nameOf(value));
+    if (known == profile.channels.end() || seen == profile.values.end()) continue;
+    ChannelProfile& channels = known->second;
+    Range range;
+    for (size_t c = 0; c < factors.size(); ++c) {
+      channels.min[c] = static_cast<float>(static_cast<double>(channels.min[c]) / factors[c]);
+      channels.max[c] = static_cast<float>(static_cast<double>(channels.max[c]) / factors[c]);
+      channels.mean[c] /= factors[c];
+      channels.square[c] /= factors[c] * factors[c];
+      range.low = std::min<double>(c == 0 ? channels.min[c] : range.low, channels.min[c]);
+      range.high = std::max<double>(c == 0 ? channels.max[c] : range.high, channels.max[c]);
+    }
+    seen->second = seen->second.stretchedTo(static_cast<float>(range.low), static_cast<float>(range.high));
+  }
+}
+
+// A bias that is not a constant, or that others take too, cannot be divided.
+bool canBeDivided(const Space& space) {
+  return std::all_of(space.makers.begin(), space.makers.end(), [](Node* maker) {
+    return maker->op() != Op::Conv || !maker->input(2) || isConstant(maker->input(2));
+  });
+}
+
+}  // namespace
+
+bool equalize(Function& function, const Islands& islands, Profile& profile) {
+  Builder b(function);
+  bool changed = false;
+  for (const Space& space : Spaces(function).take()) {
+    if (!canBeDivided(space)) continue;
+    const std::optional<Candidate> candidate = candidateOf(space, islands, profile);
+    if (!candidate) continue;
+    const std::vector<double> factors = factorsFor(*candidate);
+    if (factors.empty()) continue;
+    apply(b, *candidate, factors, profile);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace aglow::quant
