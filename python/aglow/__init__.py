@@ -6,9 +6,11 @@
 from ._core import version as __version__
 from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ModelWarning,
                       ResourceError, UnsupportedError, UsageError)
+from ._images import images
 from ._model import Function, Model, State, TensorSpec, backends, compile, explain, load, ops
 from ._profile import Profile, QuantReport, profile, quant_report
 
 __all__ = ["BadModelError", "DeviceError", "Error", "Fault", "FileError", "Function", "InternalError", "MismatchError",
            "Model", "ModelWarning", "Profile", "QuantReport", "ResourceError", "State", "TensorSpec", "UnsupportedError",
-           "UsageError", "__version__", "backends", "compile", "explain", "load", "ops", "profile", "quant_report"]
+           "UsageError", "__version__", "backends", "compile", "explain", "images", "load", "ops", "profile",
+           "quant_report"]

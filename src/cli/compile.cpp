@@ -17,6 +17,7 @@
 #include "graph/text.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
+#include "import/onnx/own_domain.h"
 #include "inst/dot.h"
 #include "inst/text.h"
 
@@ -38,8 +39,8 @@ struct EmitOptions {
   }
 };
 
-constexpr std::string_view kPackage = "package";
-constexpr std::string_view kStageEmits[] = {"graph", "onnx", "dot", "ir", "ir-dot", "nest", "c"};
+constexpr std::string_view kPackage = "package", kQdq = "onnx-qdq";
+constexpr std::string_view kStageEmits[] = {"graph", "onnx", "onnx-qdq", "dot", "ir", "ir-dot", "nest", "c"};
 
 template <class Names>
 bool isOneOf(const std::string& what, const Names& names) {
@@ -51,8 +52,14 @@ Error usage(std::string message, std::string hint = {}) {
 }
 
 Status checkEmits(const EmitOptions& options) {
-  if (isOneOf("onnx", options.emit) && !options.toFolder())
-    return usage("--emit onnx: a model file is not for the screen", "name a folder with -o DIR");
+  for (const std::string_view what : {std::string_view("onnx"), kQdq})
+    if (isOneOf(std::string(what), options.emit) && !options.toFolder())
+      return usage(fmt::format("--emit {}: a model file is not for the screen", what), "name a folder with -o DIR");
+  if (isOneOf(std::string(kQdq), options.emit)) {
+    if (options.emit.size() > 1) return usage("--emit onnx-qdq is of a phase of its own, and nothing else with it");
+    if (options.model.precision != "int8" || !options.model.stopAfter.empty())
+      return usage("--emit onnx-qdq needs --precision int8, and no --stop-after");
+  }
   for (const std::string& what : options.emit)
     if (!isOneOf(what, kStageEmits) && !isOneOf(what, kCodeEmits) && what != kPackage)
       return usage(
@@ -63,6 +70,18 @@ Status checkEmits(const EmitOptions& options) {
   if (!options.toFolder()) return usage("--emit package: a package is not for the screen", "name a folder with -o DIR");
   if (!options.batches.empty()) return usage("--emit package: a package has one set of sizes, without --batch");
   return {};
+}
+
+// All nodes are ones that other engines know too.
+Status checkStandard(const onnx::Model& model) {
+  std::set<std::string> own;
+  for (const onnx::Node& node : model.graph.nodes)
+    if (node.domain == onnx::kOwnDomain) own.insert(node.opType);
+  if (own.empty()) return {};
+  return Error{.code = Code::UnsupportedFeature,
+               .message = fmt::format("ONNX has no form for: {}", fmt::join(own, ", ")),
+               .where = {},
+               .hint = "--emit onnx with --stop-after insert-conversions writes a file that Aglow alone reads"};
 }
 
 // Adds what is asked for to the files, or writes it to stdout, as soon as it is there.
@@ -79,11 +98,13 @@ public:
 
   Status write(const Module& module) {
     if (takes("graph")) AGLOW_OK(base_.empty() ? printOut(print(module)) : addModule(files_, base_ + ".graph", module));
-    if (takes("onnx")) {
+    const bool qdq = takes("onnx-qdq");
+    if (qdq || takes("onnx")) {
       std::vector<std::string> names;
       for (const auto& function : module.functions()) names.push_back(function->name());
       AGLOW_TRY(const size_t chosen, chooseFunction(names, {}));
       AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.functions()[chosen]));
+      if (qdq) AGLOW_OK(checkStandard(model));
       AGLOW_OK(onnx::addModel(files_, base_ + ".onnx", model, {.external = externalData_}));
     }
     if (takes("dot")) AGLOW_OK(writeText(".dot", drawDot(module)));
@@ -230,6 +251,7 @@ Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   if (const Status known = checkEmits(emit); !known.ok()) return failed(known);
   if (isOneOf(std::string(kPackage), emit.emit)) return writePackage(std::move(emit));
+  if (isOneOf(std::string(kQdq), emit.emit)) emit.model.stopAfter = "insert-conversions";
   CodeFileOptions code{.name = emit.symbol(),
                        .emit = {},
                        .folder = emit.toFolder() ? emit.outputDir : "",
@@ -299,7 +321,8 @@ Command compileCommand() {
         .place = &options->emit,
         .doc = "What to write: package (one file that the other commands and aglow.load run), bundle (object, header, "
                "weights), so (shared object, header, weights), obj, asm, llvm; graph and ir as text, onnx (the graph "
-               "as a model file), dot and ir-dot as drawings; nest and "
+               "as a model file), onnx-qdq (the same with conversions to integers, for other engines), dot and ir-dot "
+               "as drawings; nest and "
                "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
                "before)",
         .type = "WHAT,…",

@@ -55,16 +55,17 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
 
 Command profileCommand() {
   auto options = std::make_shared<ProfileOptions>();
-  Command command{.name = "profile",
-                  .doc = "Run a model on samples and write the ranges of its values, for --precision int8",
-                  .options = options->request.options(),
-                  .footer =
-                      "The folder has a .npy file for each sample, or, where the model has several inputs, a folder "
-                      "for each sample "
-                      "with a file INPUT.npy for each of them.\n\n"
-                      "Examples:\n  aglow profile digits.onnx --data images -o digits.json\n"
-                      "  aglow run digits.onnx --precision int8 --profile digits.json --input image=three.npy",
-                  .action = [options] { return finish(execute(*options)); }};
+  Command command{
+      .name = "profile",
+      .doc = "Run a model on samples and write the ranges of its values, for --precision int8",
+      .options = options->request.options(),
+      .footer =
+          "The folder has a .npy file for each sample, or, where the model has several inputs, a folder "
+          "for each sample "
+          "with a file INPUT.npy for each of them; or a .npz file for each sample, with an array for each input.\n\n"
+          "Examples:\n  aglow profile digits.onnx --data images -o digits.json\n"
+          "  aglow run digits.onnx --precision int8 --profile digits.json --input image=three.npy",
+      .action = [options] { return finish(execute(*options)); }};
   addTo(command.options,
         {{.names = "--data", .place = &options->data, .doc = "Folder of samples", .type = "DIR", .required = true},
          {.names = "--output,-o", .place = &options->output, .doc = "The profile", .type = "FILE", .required = true},

@@ -11,6 +11,7 @@
 #include "compile/text_files.h"
 #include "dynamic/whole_model.h"
 #include "tensor/npy.h"
+#include "tensor/npz.h"
 
 namespace aglow::cli {
 
@@ -108,6 +109,14 @@ Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const st
           sample.inputs.emplace_back(input, file.string());
     } else if (entry.extension() == ".npy" && inputs.size() == 1) {
       sample.inputs.emplace_back(inputs.front(), entry.string());
+    } else if (entry.extension() == ".npz") {
+      AGLOW_TRY(const std::vector<std::string> names, npzNames(entry.string()));
+      const auto path = [&](const std::string& name) { return fmt::format("{}:{}", entry.string(), name); };
+      for (const std::string& input : inputs)
+        if (std::find(names.begin(), names.end(), input) != names.end()) sample.inputs.emplace_back(input, path(input));
+      // An array without a name is the only input.
+      if (sample.inputs.empty() && inputs.size() == 1 && names.size() == 1)
+        sample.inputs.emplace_back(inputs.front(), path(names.front()));
     }
     if (!sample.inputs.empty()) samples.push_back(std::move(sample));
   }
@@ -117,8 +126,9 @@ Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const st
       .message = "the folder holds no samples",
       .where = folder,
       .hint = inputs.size() == 1
-                  ? fmt::format("expected a .npy file for each sample, with a value of '{}'", inputs.front())
-                  : fmt::format("expected a folder for each sample, with {}.npy", fmt::join(inputs, ".npy, "))};
+                  ? fmt::format("expected a .npy or .npz file for each sample, with a value of '{}'", inputs.front())
+                  : fmt::format("expected a folder for each sample, with {0}.npy, or a .npz file with {1}",
+                                fmt::join(inputs, ".npy, "), fmt::join(inputs, ", "))};
 }
 
 WatchedModel::CompileFor compilerOf(const ModelFile& file) {

@@ -10,7 +10,8 @@
 namespace aglow::cli {
 
 // The files of one sample. A model with one input has a file NAME.npy for each sample, in the order of the names; a
-// model with several has a folder for each sample, with a file INPUT.npy for each input.
+// model with several has a folder for each sample, with a file INPUT.npy for each input. Either may have a file
+// NAME.npz with arrays of the inputs' names.
 struct SampleFiles {
   std::string name;                                         // of the file or folder
   std::vector<std::pair<std::string, std::string>> inputs;  // names and paths

@@ -12,6 +12,7 @@
 
 #include "support/sizes.h"
 #include "support/utf8.h"
+#include "tensor/npz.h"
 
 namespace aglow {
 
@@ -328,7 +329,7 @@ Result<T> at(Result<T> result, const std::string& path) {
 }  // namespace
 
 Result<NpyHeader> readNpyHeader(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, openFile(path));
+  AGLOW_TRY(const SharedBytes file, openNpy(path));
   AGLOW_TRY(Layout layout, at(parseLayout(file), path));
   return NpyHeader{std::move(layout.descr), std::move(layout.shape)};
 }
@@ -344,12 +345,12 @@ std::optional<ElemKind> elemKindByNpy(std::string_view descr) {
 }
 
 Result<Tensor> readNpy(const std::string& path, ElemKind expected) {
-  AGLOW_TRY(const SharedBytes file, openFile(path));
+  AGLOW_TRY(const SharedBytes file, openNpy(path));
   return at(readTensor(file, expected), path);
 }
 
 Result<StringTensor> readNpyStrings(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, openFile(path));
+  AGLOW_TRY(const SharedBytes file, openNpy(path));
   return at(readStrings(file), path);
 }
 

@@ -80,6 +80,54 @@ def test_a_profile_is_the_same_however_it_is_made(aglow, tmp_path, profile):
     assert report["values"]["@image"]["min"] == 0
 
 
+def test_archives_are_samples(aglow, tmp_path, profile):
+    for folder, name in {"named": "image", "unnamed": "arr_0"}.items():
+        (tmp_path / folder).mkdir()
+        for label in LABELS:
+            np.savez(tmp_path / folder / f"{label}.npz", **{name: np.load(IMAGES / f"{label}.npy")})
+        done = aglow("profile", DIGITS, "--data", tmp_path / folder, "-o", tmp_path / "z.json", "--backend", "interpreter")
+        assert done.code == 0, done.err
+        assert (tmp_path / "z.json").read_text() == profile.read_text()
+    file = tmp_path / "named" / "3.npz"
+    run = aglow("run", DIGITS, "--input", f"image={file}:image", "--backend", "interpreter")
+    assert run.code == 0 and run.out == aglow("run", DIGITS, "--input", f"image={IMAGES / '3.npy'}", "--backend",
+                                              "interpreter").out
+    other = aglow("run", DIGITS, "--input", f"image={file}:imag", "--backend", "interpreter")
+    assert other.code == 1 and "did you mean 'image'?" in other.err
+    whole = file.read_bytes()
+    for size in range(0, len(whole), 41):
+        file.write_bytes(whole[:size])
+        assert aglow("run", DIGITS, "--input", f"image={file}:image", "--backend", "interpreter").code == 8
+    np.savez_compressed(file, image=np.load(IMAGES / "3.npy"))
+    packed = aglow("profile", DIGITS, "--data", tmp_path / "named", "-o", tmp_path / "z.json")
+    assert packed.code == 8 and "is compressed" in packed.err and "np.savez" in packed.err
+
+
+def test_images_are_samples(tmp_path):
+    aglow = pytest.importorskip("aglow")
+    pixels = np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3)
+    (tmp_path / "b.ppm").write_bytes(b"P6\n# made by hand\n5 4\n255\n" + pixels.tobytes())
+    (tmp_path / "a.pgm").write_bytes(b"P5 5 4 255\n" + pixels[..., 0].tobytes())
+    (tmp_path / "notes.txt").write_text("no image")
+    grey, colour = aglow.images(tmp_path, mean=(0.5, 0.25, 0), std=2)
+    assert grey.shape == colour.shape == (1, 3, 4, 5) and colour.dtype == np.float32
+    np.testing.assert_allclose(colour[0], (pixels.transpose(2, 0, 1) / 255 - [[[0.5]], [[0.25]], [[0]]]) / 2, atol=1e-6)
+    np.testing.assert_allclose(grey[0, 2], pixels[..., 0] / 255 / 2, atol=1e-6)
+    _, turned = aglow.images(tmp_path, channels="BGR", layout="NHWC", scale=1)
+    np.testing.assert_array_equal(turned[0], pixels[..., ::-1])
+    assert [image.shape for image in aglow.images(tmp_path, channels="L")] == [(1, 1, 4, 5)] * 2
+    (tmp_path / "b.ppm").write_bytes(b"P6 5 4 255\n" + pixels.tobytes()[:9])
+    with pytest.raises(aglow.FileError):
+        list(aglow.images(tmp_path))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(aglow.UsageError, match="no images"):
+        next(aglow.images(tmp_path / "empty"))
+    with pytest.raises(aglow.FileError):
+        next(aglow.images(tmp_path / "nowhere"))
+    with pytest.raises(aglow.UsageError, match="layout"):
+        next(aglow.images(tmp_path, layout="CHW"))
+
+
 def test_python_has_the_same(tmp_path, profile):
     aglow = pytest.importorskip("aglow")
     images = [np.load(IMAGES / f"{label}.npy") for label in LABELS]
@@ -187,21 +235,43 @@ def test_a_model_without_products_has_nothing_to_profile(aglow, tmp_path):
 
 
 def test_the_quantized_model_is_an_onnx_file(aglow, tmp_path, profile):
-    """Which the reference runs with the same answers."""
+    """Which the reference runs with the same answers, and Aglow with the same bits."""
     from onnx.reference import ReferenceEvaluator
-    done = aglow("compile", DIGITS, "--precision", "int8", "--profile", profile, "--stop-after", "insert-conversions",
-                 "--emit", "onnx", "-o", tmp_path / "out")
+    words = ["compile", DIGITS, "--precision", "int8", "--profile", profile, "--emit", "onnx-qdq"]
+    done = aglow(*words, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     model = onnx.load(tmp_path / "out" / "digits.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    assert {node.domain for node in model.graph.node} == {""}
     assert sum(node.op_type == "QuantizeLinear" for node in model.graph.node) >= 5
     session = ReferenceEvaluator(model)
     for label in LABELS[:2]:
-        image = np.load(IMAGES / f"{label}.npy")
-        run = aglow("run", DIGITS, "--input", f"image={IMAGES / f'{label}.npy'}", "-o", tmp_path / "run", "--backend",
-                    "interpreter", "--precision", "int8", "--profile", profile)
+        image = IMAGES / f"{label}.npy"
+        run = aglow("run", DIGITS, "--input", f"image={image}", "-o", tmp_path / "run", "--backend", "interpreter",
+                    "--precision", "int8", "--profile", profile)
         assert run.code == 0, run.err
-        [expected] = session.run(None, {"image": image})
-        np.testing.assert_allclose(np.load(tmp_path / "run" / "0.npy"), expected, atol=0.02)
+        again = aglow("run", tmp_path / "out" / "digits.onnx", "--input", f"image={image}", "-o", tmp_path / "again",
+                      "--backend", "interpreter")
+        assert again.code == 0, again.err
+        got = np.load(tmp_path / "run" / "0.npy")
+        np.testing.assert_array_equal(np.load(tmp_path / "again" / "0.npy"), got)
+        [expected] = session.run(None, {"image": np.load(image)})
+        np.testing.assert_allclose(got, expected, atol=0.02)
+    assert "not for the screen" in aglow(*words).err
+    floats = aglow("compile", DIGITS, "--emit", "onnx-qdq", "-o", tmp_path / "x")
+    assert floats.code == 1 and "needs --precision int8" in floats.err
+
+
+def test_pools_say_only_what_is_not_the_default(aglow, tmp_path):
+    """Engines have average pools of integers without the attribute."""
+    for dilations in ([1, 1], [2, 1]):
+        node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], dilations=dilations)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 5, 5])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), tmp_path / "m.onnx")
+        assert aglow("compile", tmp_path / "m.onnx", "--stop-after", "import", "--emit", "onnx", "-o", tmp_path).code == 0
+        [made] = onnx.load(tmp_path / "m.onnx").graph.node
+        assert any(one.name == "dilations" for one in made.attribute) == (dilations != [1, 1])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

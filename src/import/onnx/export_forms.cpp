@@ -234,8 +234,11 @@ bool pool(Form& f) {
   f.inputs();
   f.results();
   f.set("kernel_shape", f.attrs().ints("kernel"));
-  for (const char* list : {"strides", "pads", "dilations"})
+  for (const char* list : {"strides", "pads"})
     if (!f.attrs().ints(list).empty()) f.set(list, f.attrs().ints(list));
+  // Where other engines replace a pool by one of their own, it may lack this attribute.
+  const std::vector<int64_t>& dilations = f.attrs().ints("dilations");
+  if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) f.set("dilations", dilations);
   if (!whole) f.set("ceil_mode", 1);
   if (f.attrs().indexOf("count_include_pad") >= 0 && f.attrs().flag("count_include_pad")) f.set("count_include_pad", 1);
   return true;

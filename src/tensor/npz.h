@@ -1,0 +1,18 @@
+// numpy's .npz files: .npy files in one, as np.savez writes them. One of them is called "FILE.npz:NAME" wherever a .npy
+// file can be named.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/file.h"
+
+namespace aglow {
+
+// Names of the arrays, in their order. BadNpy for what is no such file, or is compressed.
+Result<std::vector<std::string>> npzNames(const std::string& path);
+// The bytes of a .npy file: by its path, or as a part of another file.
+Result<SharedBytes> openNpy(const std::string& path);
+
+}  // namespace aglow
