@@ -70,14 +70,17 @@ Result<Action> parse(const Program& program, int argc, char** argv) {
   app.footer(std::string(program.footer));
   app.require_subcommand(1);
   Action chosen;
+  std::vector<std::string> words = wordsOf(argc, argv);
   for (const Command& command : program.commands) {
     CLI::App* added = app.add_subcommand(std::string(command.name), std::string(command.doc));
-    for (const Option& option : command.options) addOption(*added, option);
+    // There are hundreds of options, which take longer to add than small models to run: only those that can be meant.
+    if (std::ranges::find(words, command.name) != words.end())
+      for (const Option& option : command.options) addOption(*added, option);
     if (!command.footer.empty()) added->footer(std::string(command.footer));
     added->callback([&] { chosen = command.action; });
   }
   try {
-    app.parse(wordsOf(argc, argv));
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& fault) {
     if (fault.get_exit_code() == 0) {  // --help, --version
       std::ostringstream text;
