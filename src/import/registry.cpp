@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "import/caffe2/op_tables.h"
@@ -104,6 +106,21 @@ const std::unordered_multimap<std::string_view, const OpRow*>& rowsByName() {
   return map;
 }
 
+// The operators of a domain, in order: gathered once, since a model may name thousands that do not exist.
+std::span<const std::string_view> namesIn(std::string_view domain) {
+  static const auto map = [] {
+    std::map<std::string_view, std::vector<std::string_view>> names;
+    for (const auto& [name, row] : rowsByName())
+      if (row->handler != nullptr) names[row->domain].push_back(name);
+    for (const OpDef* def : allOps())
+      if (!def->onnx.empty()) names[""].push_back(def->onnx);
+    for (auto& [of, list] : names) std::sort(list.begin(), list.end());
+    return names;
+  }();
+  const auto found = map.find(domain);
+  return found == map.end() ? std::span<const std::string_view>() : found->second;
+}
+
 }  // namespace
 
 const OpRow* findRow(std::string_view domain, std::string_view name, int64_t version) {
@@ -129,7 +146,7 @@ std::string alternativeTo(std::string_view domain, std::string_view name) {
   const auto spelled = [](std::string_view of) {
     return of.empty() ? "the standard domain" : fmt::format("domain '{}'", of);
   };
-  std::vector<std::string_view> domains, names;
+  std::vector<std::string_view> domains;
   const auto [first, last] = rowsByName().equal_range(name);
   for (auto it = first; it != last; ++it) {
     const OpRow& row = *it->second;
@@ -144,13 +161,7 @@ std::string alternativeTo(std::string_view domain, std::string_view name) {
   }
   if (!domain.empty() && recordOf(name) != nullptr) domains.emplace_back();
   if (!domains.empty()) return fmt::format("{} has an operator of this name", spelled(domains.front()));
-  for (const auto& [candidate, row] : rowsByName())
-    if (row->handler != nullptr && row->domain == domain) names.push_back(candidate);
-  if (domain.empty())
-    for (const OpDef* def : allOps())
-      if (!def->onnx.empty()) names.push_back(def->onnx);
-  std::sort(names.begin(), names.end());
-  const std::string meant = didYouMean(name, names);
+  const std::string meant = didYouMean(name, namesIn(domain));
   return !meant.empty() ? meant
                         : "write it as a function of the model, or export the model with standard operators; "
                           "'aglow ops' lists them";
