@@ -7,8 +7,11 @@ execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_la
                 OUTPUT_VARIABLE FOLDER_ROWS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" FOLDER_ROWS "${FOLDER_ROWS}")
 set(PROGRAM_FOLDERS python cli)  # no part of the library
-# Their code runs for a moment, and is much: to optimize it further takes longer than it ever saves.
 set(BRIEF_FOLDERS import optimize lower dynamic api compile)
+# What fuzzers reach with their bytes is instrumented for them. (-fsanitize=fuzzer-no-link stands for the same, but would
+# need precompiled headers of its own.)
+set(FUZZED_FOLDERS support tensor ops graph import rewrite optimize lower inst compile dynamic)
+set(FUZZED_OPTIONS "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp")
 
 set(BEFORE "")  # the libraries of all rows so far
 foreach(row ${FOLDER_ROWS})
@@ -31,11 +34,15 @@ foreach(row ${FOLDER_ROWS})
         list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/[^/]+$")
       endif()
       add_library(${library} OBJECT ${sources})
-      use_settings(${library})
-      if(folder IN_LIST BRIEF_FOLDERS AND CMAKE_BUILD_TYPE STREQUAL "Release")
-        target_compile_options(${library} PRIVATE -O1)
+      if(folder IN_LIST BRIEF_FOLDERS)
+        use_settings(${library} BRIEF)
+      else()
+        use_settings(${library})
       endif()
       add_dependencies(${library} generated)
+    endif()
+    if(AGLOW_FUZZERS AND folder IN_LIST FUZZED_FOLDERS)
+      target_compile_options(${library} PRIVATE ${FUZZED_OPTIONS})
     endif()
     set(parts ${library})
     if(folder STREQUAL "ops")  # the enumeration of the operators is what opgen prints

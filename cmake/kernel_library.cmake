@@ -8,25 +8,30 @@ find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
 find_program(KERNEL_CLANG NAMES clang++-19 HINTS ${LLVM_ROOT}/bin REQUIRED)
 find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_ROOT}/bin REQUIRED)
 
-set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx512dq -std=c++20 -O2 -emit-llvm -c
-    -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector
-    -fno-math-errno -ffp-contract=on -fno-builtin -fno-asynchronous-unwind-tables -Wall -Wextra -Wshadow -Werror -I${CMAKE_SOURCE_DIR}/src)
-
-file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/backends/cpu/kernels/*.kernel.cpp)
-file(GLOB_RECURSE KERNEL_HEADERS CONFIGURE_DEPENDS src/backends/cpu/kernels/*.h)
 set(KERNEL_FOLDER ${CMAKE_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_FOLDER})
-foreach(source ${KERNEL_SOURCES})
-  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src/backends/cpu/kernels ${source})
-  string(REPLACE "/" "_" name ${name})
-  set(bitcode ${KERNEL_FOLDER}/${name}.bc)
-  add_custom_command(OUTPUT ${bitcode} COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${KERNEL_CLANG} ${KERNEL_FLAGS} -MD -MF ${bitcode}.d ${source} -o ${bitcode}
-                     DEPENDS ${source} DEPFILE ${bitcode}.d COMMENT "kernel ${name}" VERBATIM)
-  list(APPEND KERNEL_BITCODE ${bitcode})
-endforeach()
-set(KERNEL_LIBRARY ${KERNEL_FOLDER}/library.bc)
-add_custom_command(OUTPUT ${KERNEL_LIBRARY} COMMAND ${KERNEL_LINK} ${KERNEL_BITCODE} -o ${KERNEL_LIBRARY}
-                   DEPENDS ${KERNEL_BITCODE} COMMENT "kernel library" VERBATIM)
+set(AGLOW_KERNELS "" CACHE FILEPATH "The kernel library of another build of the same sources, instead of one of its own")
+if(AGLOW_KERNELS)
+  set(KERNEL_LIBRARY ${AGLOW_KERNELS})
+else()
+  set(KERNEL_FLAGS --target=x86_64-linux-gnu -mavx512f -mavx512vl -mavx512bw -mavx512dq -std=c++20 -O2 -emit-llvm -c
+      -ffreestanding -fno-exceptions -fno-rtti -fno-vectorize -fno-slp-vectorize -fno-stack-protector
+      -fno-math-errno -ffp-contract=on -fno-builtin -fno-asynchronous-unwind-tables -Wall -Wextra -Wshadow -Werror -I${CMAKE_SOURCE_DIR}/src)
+
+  file(GLOB_RECURSE KERNEL_SOURCES CONFIGURE_DEPENDS src/backends/cpu/kernels/*.kernel.cpp)
+  file(GLOB_RECURSE KERNEL_HEADERS CONFIGURE_DEPENDS src/backends/cpu/kernels/*.h)
+  foreach(source ${KERNEL_SOURCES})
+    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src/backends/cpu/kernels ${source})
+    string(REPLACE "/" "_" name ${name})
+    set(bitcode ${KERNEL_FOLDER}/${name}.bc)
+    add_custom_command(OUTPUT ${bitcode} COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${KERNEL_CLANG} ${KERNEL_FLAGS} -MD -MF ${bitcode}.d ${source} -o ${bitcode}
+                       DEPENDS ${source} DEPFILE ${bitcode}.d COMMENT "kernel ${name}" VERBATIM)
+    list(APPEND KERNEL_BITCODE ${bitcode})
+  endforeach()
+  set(KERNEL_LIBRARY ${KERNEL_FOLDER}/library.bc)
+  add_custom_command(OUTPUT ${KERNEL_LIBRARY} COMMAND ${KERNEL_LINK} ${KERNEL_BITCODE} -o ${KERNEL_LIBRARY}
+                     DEPENDS ${KERNEL_BITCODE} COMMENT "kernel library" VERBATIM)
+endif()
 
 # The bytes as an object, found by two symbols.
 set(KERNEL_EMBED ${KERNEL_FOLDER}/embed.cpp)

@@ -14,16 +14,26 @@ set(COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstdint>
 # Equal headers give equal files, which ccache needs to know them again.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
-# use_settings(LIBRARY [HEADERS...]). The first library reads the common headers for all others but those that give more.
+# use_settings(LIBRARY [BRIEF] [HEADERS...]). BRIEF is for code that runs for a moment and is much: to optimize it further
+# takes longer than it ever saves, and under the sanitizers all the more. The first library of each kind reads the common
+# headers for all others but those that give more.
 function(use_settings library)
+  cmake_parse_arguments(PARSE_ARGV 1 GIVEN "BRIEF" "" "")
   target_link_libraries(${library} PRIVATE aglow_settings)
-  get_property(reader GLOBAL PROPERTY COMMON_HEADERS_FROM)
-  if(reader AND NOT ARGN)
+  set(kind COMMON_HEADERS_FROM)
+  if(GIVEN_BRIEF AND AGLOW_SANITIZE)
+    target_compile_options(${library} PRIVATE -O0)
+    set(kind UNOPTIMIZED_HEADERS_FROM)
+  elseif(GIVEN_BRIEF AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${library} PRIVATE -O1)
+  endif()
+  get_property(reader GLOBAL PROPERTY ${kind})
+  if(reader AND NOT GIVEN_UNPARSED_ARGUMENTS)
     target_precompile_headers(${library} REUSE_FROM ${reader})
     return()
   endif()
-  target_precompile_headers(${library} PRIVATE ${COMMON_HEADERS} ${ARGN})
-  if(NOT reader)
-    set_property(GLOBAL PROPERTY COMMON_HEADERS_FROM ${library})
+  target_precompile_headers(${library} PRIVATE ${COMMON_HEADERS} ${GIVEN_UNPARSED_ARGUMENTS})
+  if(NOT reader AND NOT GIVEN_UNPARSED_ARGUMENTS)
+    set_property(GLOBAL PROPERTY ${kind} ${library})
   endif()
 endfunction()
