@@ -95,6 +95,10 @@ aglow_status aglow_options_set_value(aglow_options* options, const char* input, 
 aglow_status aglow_options_set_int8(aglow_options* options, const char* profile, const char* calibration,
                                     const char* schema, const char* keep_float);
 
+/* Computes with less, without a profile: "bf16", "int8-weights" or "int4-weights", as --precision on the command line;
+ * "float", the default, as the model has it. */
+aglow_status aglow_options_set_precision(aglow_options* options, const char* precision, const char* keep_float);
+
 /* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
 aglow_status aglow_options_set_strict(aglow_options* options, int on);
 /* Called with what was accepted, once for each departure of a model, by the thread that meets it. The text lives until

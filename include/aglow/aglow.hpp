@@ -78,6 +78,10 @@ public:
     return checked(aglow_options_set_value(handle(), input.c_str(), kind, dims.data(), dims.size(), data));
   }
 
+  // "bf16", "int8-weights", "int4-weights" or "float".
+  Options& precision(const std::string& name, const std::string& keepFloat = {}) {
+    return checked(aglow_options_set_precision(handle(), name.c_str(), keepFloat.c_str()));
+  }
   // Integers of 8 bits where a profile has ranges; an empty word is the default.
   Options& int8(const std::string& profile, const std::string& calibration = {}, const std::string& schema = {},
                 const std::string& keepFloat = {}) {

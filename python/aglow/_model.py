@@ -335,6 +335,9 @@ def _shapes(shapes: Optional[Mapping[str, Sequence[int]]]) -> dict[str, list[int
     return {name: [int(size) for size in shape] for name, shape in (shapes or {}).items()}
 
 
+_PRECISIONS = ("float", "int8", "bf16", "int8-weights", "int4-weights")
+
+
 def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             shapes: Optional[Mapping[str, Sequence[int]]] = None,
             dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, pad: bool = False,
@@ -362,7 +365,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     disable       names of passes and rules of the compiler to leave out
     strict        refuses models that depart from the standard; without it they are accepted where the meaning is plain,
                   with an aglow.ModelWarning
-    precision     "float", as the model has it, or "int8" where the profile has ranges
+    precision     "float", as the model has it; "int8" where the profile has ranges; or without a profile "bf16", or
+                  "int8-weights" and "int4-weights", which leave all but the weights of matrix products as it is
     profile       what aglow.profile gave, or the path of a file that it or `aglow profile` wrote
     calibration   how ranges are chosen: "min-max", "percentile=99.99", "mse" or "kl"
     schema        how integers stand for values: "asymmetric", "symmetric", "symmetric-uint8", "power-of-two" or
@@ -371,12 +375,14 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
 
     Raises an aglow.Error with all that is wrong with the model.
     """
-    if precision not in ("float", "int8"):
-        raise _usage("E101", f"precision is '{precision}'; expected 'float' or 'int8'")
+    if precision not in _PRECISIONS:
+        raise _usage("E101", f"precision is '{precision}'; expected one of {', '.join(_PRECISIONS)}")
     if precision == "int8" and profile is None:
         raise _usage("E101", "precision 'int8' needs a profile", "aglow.profile makes one")
-    if precision == "float" and (profile is not None or calibration or schema or tuple(keep_float)):
-        raise _usage("E101", "profile, calibration, schema and keep_float are for precision 'int8'")
+    if precision != "int8" and (profile is not None or calibration or schema):
+        raise _usage("E101", "profile, calibration and schema are for precision 'int8'")
+    if precision == "float" and tuple(keep_float):
+        raise _usage("E101", "keep_float is for other precisions than 'float'")
     core, name = _read(model, init)
     made = Model(core, name, values or {})
     several, single = {}, {}
@@ -394,7 +400,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
                       memory_limit=memory_limit or 0, shapes=_shapes(shapes), dims=single, prepared=several, pad=pad,
                       values=made._preset(), opt_level=opt_level, disable=list(disable), strict=strict,
-                      profile=_profile_text(profile), calibration=calibration, schema=schema,
+                      precision=precision, profile=_profile_text(profile), calibration=calibration, schema=schema,
                       keep_float=list(keep_float))
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)

@@ -330,6 +330,26 @@ aglow_status aglow_options_set_padding(aglow_options* options, int on) {
   });
 }
 
+static std::vector<std::string> namesIn(std::string_view names) {
+  std::vector<std::string> found;
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(','), names.size());
+    found.emplace_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return found;
+}
+static std::string_view wordOf(const char* text) { return text == nullptr ? "" : text; }
+
+aglow_status aglow_options_set_precision(aglow_options* options, const char* precision, const char* keep_float) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->compile.quantize = nullptr;
+    if (wordOf(precision).empty() || wordOf(precision) == "float") return {};
+    AGLOW_TRY(options->compile.quantize, quant::requestOf(wordOf(precision), namesIn(wordOf(keep_float))));
+    return {};
+  });
+}
+
 aglow_status aglow_options_set_int8(aglow_options* options, const char* profile, const char* calibration,
                                     const char* schema, const char* keep_float) {
   return setting(options != nullptr, [&]() -> Status {
@@ -337,15 +357,9 @@ aglow_status aglow_options_set_int8(aglow_options* options, const char* profile,
       options->compile.quantize = nullptr;
       return {};
     }
-    const auto word = [](const char* text) { return std::string_view(text == nullptr ? "" : text); };
-    std::vector<std::string> kept;
-    for (std::string_view names = word(keep_float); !names.empty();) {
-      const size_t end = std::min(names.find(','), names.size());
-      kept.emplace_back(names.substr(0, end));
-      names.remove_prefix(std::min(end + 1, names.size()));
-    }
     AGLOW_TRY(quant::Profile ranges, quant::readProfile(profile));
-    AGLOW_TRY(options->compile.quantize, quant::requestOf(std::move(ranges), word(calibration), word(schema), kept));
+    AGLOW_TRY(options->compile.quantize,
+              quant::requestOf(std::move(ranges), wordOf(calibration), wordOf(schema), namesIn(wordOf(keep_float))));
     return {};
   });
 }

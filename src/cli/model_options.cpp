@@ -100,6 +100,13 @@ std::vector<Option> ModelOptions::options() {
     return fmt::format("Begin at this phase: {}", fmt::join(names, ", "));
   }();
   static const std::string kCalibrations = fmt::format("How ranges are chosen: {}", listed(quant::calibrations()));
+  static const std::string kPrecisions =
+      fmt::format("What is computed with: float, as the model has it, or {}", listed(quant::precisions()));
+  static const std::string kPrecisionNames = [] {
+    std::string names = "float";
+    for (const quant::Precision& row : quant::precisions()) names += fmt::format(",{}", row.name);
+    return names;
+  }();
   static const std::string kSchemas = fmt::format("How integers stand for values: {}", listed(quant::schemas()));
   return {
       {.names = "model",
@@ -148,9 +155,9 @@ std::vector<Option> ModelOptions::options() {
        "BYTES"},
       {.names = "--precision",
        .place = &precision,
-       .doc = "What is computed with: float, as the model has it, or int8 where --profile has ranges",
+       .doc = kPrecisions,
        .type = "KIND",
-       .check = OneOf{"float,int8"},
+       .check = OneOf{kPrecisionNames},
        .showDefault = true},
       {"--profile", &profile, "What aglow profile found out, for --precision int8", "FILE"},
       {"--calibration", &calibration, kCalibrations, "NAME"},
@@ -237,9 +244,14 @@ Result<std::shared_ptr<const quant::Request>> ModelOptions::quantization() const
       return std::shared_ptr<const quant::Request>();
     return usage("--profile, --calibration, --schema and --keep-float are for --precision int8");
   }
+  if (isPackage(model)) return usage("a package is compiled: its precision is what it was compiled with");
+  if (precision != "int8") {
+    if (!profile.empty() || !calibration.empty() || !schema.empty())
+      return usage("--profile, --calibration and --schema are for --precision int8");
+    return quant::requestOf(precision, keepFloat);
+  }
   if (profile.empty())
     return usage("--precision int8 needs a profile", "make one with `aglow profile`, and name it with --profile");
-  if (isPackage(model)) return usage("a package is compiled: its precision is what it was compiled with");
   AGLOW_TRY(quant::Profile ranges, quant::readProfile(profile));
   return quant::requestOf(std::move(ranges), calibration, schema, keepFloat);
 }

@@ -23,6 +23,7 @@
 #include "optimize/optimize.h"
 #include "optimize/rules.h"
 #include "optimize/schedule.h"
+#include "quant/narrow.h"
 #include "quant/quantize.h"
 #include "support/quote.h"
 #include "support/stopwatch.h"
@@ -79,8 +80,16 @@ Phase quantizePhase(std::shared_ptr<const quant::Request> request) {
   const Pipeline pipeline = optimizePipeline();
   std::vector<std::string> names{std::string(quant::kEqualize), std::string(quant::kCorrectBias), std::string(kInsert)};
   for (std::string& name : passNames(pipeline)) names.push_back(std::move(name));
-  return {"quantize", "values become integers, as a profile says (--precision int8)", Phase::On::Graph,
+  return {"quantize", "values and weights become integers or narrower floats, as --precision says", Phase::On::Graph,
           std::move(names), [=](PhaseScope& scope) -> Status {
+            if (request->precision->apply != nullptr) {
+              const Stopwatch watch;
+              if (scope.enabled(kInsert)) {
+                AGLOW_TRY(const bool changed, quant::narrow(*scope.function, *request));
+                AGLOW_OK(scope.passDone(kInsert, changed, watch.seconds()));
+              }
+              return scope.stopped ? Status() : runPasses(scope, pipeline);
+            }
             AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request));
             const auto pass = [&](std::string_view name, const auto& run) -> Status {
               if (scope.stopped || !scope.enabled(name)) return {};

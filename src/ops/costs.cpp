@@ -38,9 +38,9 @@ double conv(const CostContext& use) {
 }
 
 double blockedConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 4) * shareOfChannels(use); }
-double byteConv(const CostContext& use) {
-  constexpr double kBytesOfFour = 4;
-  return 2 * product(use.type(1).shape(), 1, 4) * kBytesOfFour * shareOfChannels(use);
+double narrowConv(const CostContext& use) {
+  const auto together = static_cast<double>(use.type(1).dim(5));
+  return 2 * product(use.type(1).shape(), 1, 4) * together * shareOfChannels(use);
 }
 // As a direct convolution would need, so that both can be compared.
 double winogradConv(const CostContext& use) {

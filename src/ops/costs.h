@@ -24,7 +24,7 @@ namespace cost {
 
 CostRule nothing;  // elements are moved
 CostRule once, twice;
-CostRule matMul, conv, blockedConv, winogradConv, depthwiseConv, byteConv, byteDepthwiseConv;
+CostRule matMul, conv, blockedConv, winogradConv, depthwiseConv, narrowConv, byteDepthwiseConv;
 CostRule attention, recurrent, pool;
 CostRule everyInput;  // each element of the first operand takes part once
 

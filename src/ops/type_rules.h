@@ -17,7 +17,7 @@ TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, rnn, gru, lstm, resize;
-TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, byteMatMul, byteConv, byteDepthwiseConv;
-TypeRule quantize, dequantize, rescale, quantizeLinear, dequantizeLinear;
+TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, blockMatMul, narrowConv, byteDepthwiseConv;
+TypeRule quantize, dequantize, rescale, lookup, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer

@@ -50,16 +50,27 @@ Types windowed(const InferContext& c, const Window& window, int64_t outputs, int
   return std::vector{x.withShape(std::move(shape))};
 }
 
-constexpr int64_t kFour = 4;  // bytes that are multiplied together
+// What products of narrow elements come to, and how many of them are multiplied together.
+struct Narrow {
+  ElemKind sum;
+  int64_t together;
+};
 
-// [..., k] by panels; a row of results of `kind`.
-Types product(const InferContext& c, int64_t k, ElemKind kind) {
+Result<Narrow> narrowOf(const InferContext& c) {
+  const ElemKind x = c.type(0).kind(), weights = c.type(1).kind();
+  if (x == ElemKind::UInt8 && weights == ElemKind::Int8) return Narrow{ElemKind::Int32, 4};
+  if (x == ElemKind::BFloat16 && weights == x) return Narrow{ElemKind::Float32, 2};
+  return badNode(fmt::format("expected u8 by i8 or bf16 by bf16, got {} by {}", elemName(x), elemName(weights)));
+}
+
+// [..., k] by panels, of elements that are multiplied together; a row of results of `kind`.
+Types product(const InferContext& c, int64_t k, ElemKind kind, int64_t together = 1) {
   const Type& a = c.type(0);
   const int64_t n = c.attrs.integer("n");
   const int64_t panel = c.type(1).dim(2);
   if (panel < 1) return badNode(fmt::format("expected panels with columns, got {}", c.type(1).text()));
   std::vector<int64_t> expected{quotientUp(n, panel), k, panel};
-  if (c.type(1).rank() == 4) expected.push_back(kFour);
+  if (c.type(1).rank() == 4) expected.push_back(together);
   AGLOW_OK(checkShape(c, 1, Shape(expected)));
   std::vector<int64_t> dims = a.shape().dims();
   dims.back() = n;
@@ -88,12 +99,37 @@ Types packedMatMul(const InferContext& c) {
   return product(c, a.dim(a.rank() - 1), a.kind());
 }
 
-Types byteMatMul(const InferContext& c) {
+Types narrowMatMul(const InferContext& c) {
   AGLOW_OK(checkRank(c, 0, 2));
   AGLOW_OK(checkRankIs(c, 1, 4));
   AGLOW_OK(checkCount(c, "n"));
+  AGLOW_TRY(const Narrow narrow, narrowOf(c));
   const Type& a = c.type(0);
-  return product(c, quotientUp(a.dim(a.rank() - 1), kFour), ElemKind::Int32);
+  return product(c, quotientUp(a.dim(a.rank() - 1), narrow.together), narrow.sum, narrow.together);
+}
+
+Types blockMatMul(const InferContext& c) {
+  constexpr int64_t kWord = 32, kWordBytes = 4;
+  AGLOW_OK(checkRank(c, 0, 2));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  AGLOW_OK(checkRankIs(c, 2, 3));
+  for (const std::string_view name : {"n", "block"}) AGLOW_OK(checkCount(c, name));
+  const int64_t bits = c.attrs.integer("bits"), block = c.attrs.integer("block"), n = c.attrs.integer("n");
+  if (bits != 4 && bits != 8) return badNode(fmt::format("expected 'bits' to be 4 or 8, got {}", bits));
+  const int64_t together = kWord / bits, panel = c.type(1).dim(2);
+  if (block % together != 0)
+    return badNode(fmt::format("expected blocks of whole words of {} rows, got {}", together, block));
+  if (panel < 1) return badNode(fmt::format("expected panels with columns, got {}", c.type(1).text()));
+  const Type& a = c.type(0);
+  const int64_t k = a.dim(a.rank() - 1);
+  AGLOW_OK(checkShape(c, 1, Shape{quotientUp(n, panel), quotientUp(k, together), panel, kWordBytes}));
+  const Shape blocks{quotientUp(n, panel), quotientUp(k, block), panel};
+  AGLOW_OK(checkShape(c, 2, blocks));
+  if (c.type(3).elements() != 1) AGLOW_OK(checkShape(c, 3, blocks));
+  std::vector<int64_t> dims = a.shape().dims();
+  dims.back() = n;
+  AGLOW_TRY(Shape shape, computedShape(std::move(dims)));
+  return std::vector{a.withShape(std::move(shape))};
 }
 
 Types blockedConv(const InferContext& c) {
@@ -124,9 +160,9 @@ Types blockedConv(const InferContext& c) {
 }
 
 static Status checkOutside(const InferContext& c) {
-  const int64_t outside = c.attrs.integer("outside");
-  if (outside >= 0 && outside <= UINT8_MAX) return {};
-  return badNode(fmt::format("expected 'outside' from 0 to {}, got {}", UINT8_MAX, outside));
+  const int64_t outside = c.attrs.integer("outside"), most = c.type(0).kind() == ElemKind::UInt8 ? UINT8_MAX : 0;
+  if (outside >= 0 && outside <= most) return {};
+  return badNode(fmt::format("expected 'outside' from 0 to {}, got {}", most, outside));
 }
 
 Types byteDepthwiseConv(const InferContext& c) {
@@ -142,7 +178,7 @@ Types byteDepthwiseConv(const InferContext& c) {
   return std::vector{types.front().withKind(ElemKind::Int32)};
 }
 
-Types byteConv(const InferContext& c) {
+Types narrowConv(const InferContext& c) {
   const Type& x = c.type(0);
   const Type& filter = c.type(1);
   AGLOW_OK(checkRankIs(c, 0, 5));
@@ -154,19 +190,21 @@ Types byteConv(const InferContext& c) {
   const int64_t outputs = c.attrs.integer("outputs");
   const int64_t group = c.attrs.integer("group");
   AGLOW_OK(checkOutside(c));
-  if (lanes % kFour != 0 || (x.dim(4) != lanes && x.dim(4) != kFour))
-    return badNode(
-        fmt::format("expected blocks of {} or {} channels, with whole fours of them, got {}", lanes, kFour, x.text()));
+  AGLOW_TRY(const Narrow narrow, narrowOf(c));
+  const int64_t together = narrow.together;
+  if (lanes % together != 0 || (x.dim(4) != lanes && x.dim(4) != together))
+    return badNode(fmt::format("expected blocks of {} or {} channels, with whole groups of {}, got {}", lanes, together,
+                               together, x.text()));
   AGLOW_TRY(const Shape expected, computedShape({quotientUp(outputs, 2 * lanes), filter.dim(1), filter.dim(2),
-                                                 filter.dim(3), 2 * lanes, kFour}));
+                                                 filter.dim(3), 2 * lanes, together}));
   AGLOW_OK(checkShape(c, 1, expected));
-  const auto depth = checkedMul(filter.dim(3), kFour), channels = depth ? checkedMul(*depth, group) : std::nullopt;
+  const auto depth = checkedMul(filter.dim(3), together), channels = depth ? checkedMul(*depth, group) : std::nullopt;
   if (!channels) return badNode(fmt::format("filter {} in {} groups reads too many channels", filter.text(), group));
   AGLOW_OK(checkGroups(c, *depth));
   AGLOW_OK(checkBlocks(c, *channels));
   AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
   AGLOW_TRY(std::vector<Type> types, windowed(c, window, outputs, lanes));
-  return std::vector{types.front().withKind(ElemKind::Int32)};
+  return std::vector{types.front().withKind(narrow.sum)};
 }
 
 Types winogradConv(const InferContext& c) {

@@ -96,4 +96,19 @@ Types dequantizeLinear(const InferContext& c) {
   return std::vector{c.type(0).withKind(c.attrs.elem("to"))};
 }
 
+Types lookup(const InferContext& c) {
+  constexpr size_t kEntries = 256;
+  const ElemKind to = c.attrs.elem("to");
+  if (to != ElemKind::UInt8 && to != ElemKind::Int8)
+    return badNode(fmt::format("expected 'to' to be u8 or i8, got {}", elemName(to)));
+  const std::vector<int64_t>& table = c.attrs.ints("table");
+  if (table.size() != kEntries)
+    return badNode(fmt::format("expected {} entries of 'table', got {}", kEntries, table.size()));
+  const int64_t low = to == ElemKind::UInt8 ? 0 : INT8_MIN, high = to == ElemKind::UInt8 ? UINT8_MAX : INT8_MAX;
+  for (const int64_t entry : table)
+    if (entry < low || entry > high)
+      return badNode(fmt::format("expected entries of 'table' from {} to {}, got {}", low, high, entry));
+  return std::vector{c.type(0).withKind(to)};
+}
+
 }  // namespace aglow::infer

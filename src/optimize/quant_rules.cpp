@@ -247,6 +247,124 @@ bool saturatesAtZero(const Match& m) {
   return offsetsOf(q.offset(), 1).front() == (q.type().kind() == ElemKind::UInt8 ? 0 : INT8_MIN);
 }
 
+// ---------------------------------------------------------------- functions of one byte
+
+// Values that follow from bytes element by element, back to the bytes.
+class ByteFunction {
+public:
+  // Of a value that is quantized to bytes again; the bytes that all of it follows from, or nothing.
+  explicit ByteFunction(Value quantized) {
+    if (!walk(quantized)) return;
+    // Where several are left, some of them may follow from the others.
+    while (sources_.size() > 1) {
+      const auto it = std::find_if(sources_.begin(), sources_.end(), [&](Value v) { return expands(v); });
+      if (it == sources_.end()) return;
+      const Value expanded = *it;
+      sources_.erase(it);
+      if (!walk(expanded)) return;
+    }
+    if (sources_.size() == 1 && costly_) source_ = sources_.front();
+  }
+
+  Value source() const { return source_; }
+
+private:
+  static constexpr int kMost = 48;  // nodes
+
+  static bool isKnownOne(Value v) { return isConstant(v) && isOne(v); }
+
+  // Bytes that are computed from other values element by element.
+  static bool expands(Value v) {
+    if (v.node->isStorage() || v.node->predicate()) return false;
+    if (v.node->op() == Op::Lookup) return true;
+    if (v.node->op() != Op::QuantizeLinear) return false;
+    const QuantizeLinearNode q(*v.node);
+    if (q.blockSize() != 0 || !isKnownOne(q.scale()) || (q.offset() && !isKnownOne(q.offset()))) return false;
+    return ByteFunction(q.x(), 0).found_;
+  }
+
+  // Whether x follows from bytes at all.
+  ByteFunction(Value x, int) { found_ = walkReal(x); }
+
+  bool walk(Value bytes) {
+    if (!isByte(bytes.kind()) || bytes.node->isStorage() || bytes.node->predicate()) return false;
+    if (bytes.node->op() == Op::Lookup) return take(bytes.node->input(0));
+    if (bytes.node->op() != Op::QuantizeLinear) return false;
+    const QuantizeLinearNode q(*bytes.node);
+    if (q.blockSize() != 0 || !isKnownOne(q.scale()) || (q.offset() && !isKnownOne(q.offset()))) return false;
+    return walkReal(q.x());
+  }
+
+  bool take(Value bytes) {
+    if (std::find(sources_.begin(), sources_.end(), bytes) == sources_.end()) sources_.push_back(bytes);
+    return true;
+  }
+
+  bool walkReal(Value v) {
+    if (++visited_ > kMost) return false;
+    if (isKnownOne(v)) return true;
+    if (v.node->isStorage() || v.node->predicate()) return false;
+    if (isDequantizedByOne(v) && isByte(v.node->input(0).kind())) return take(v.node->input(0));
+    const Op op = v.node->op();
+    if (v.node->def().kind != OpKind::Elementwise || op == Op::Expand || v.kind() != ElemKind::Float32) return false;
+    costly_ |= !cheap()[static_cast<size_t>(op)];
+    const std::vector<Value> inputs = v.node->inputs();
+    return std::all_of(inputs.begin(), inputs.end(), [&](Value in) { return !in || walkReal(in); });
+  }
+
+  // What costs no more than a lookup.
+  static OpSet cheap() {
+    return opSet({Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Relu, Op::Clip, Op::Min, Op::Max, Op::Neg, Op::Abs});
+  }
+
+  std::vector<Value> sources_;
+  Value source_;
+  int visited_ = 0;
+  bool costly_ = false, found_ = false;
+};
+
+// What a value becomes where its source is all 256 bytes.
+class TableOf {
+public:
+  TableOf(const Match& m, Builder& b, Value source) : m_(m), b_(b) {
+    std::vector<int64_t> bytes(256);
+    std::iota(bytes.begin(), bytes.end(), source.kind() == ElemKind::Int8 ? INT8_MIN : 0);
+    known_.emplace_back(source, Tensor::fromInts(Type(source.kind(), Shape{256}), bytes));
+  }
+
+  // An empty tensor where the computation fails.
+  Tensor of(Value v) {
+    for (const auto& [value, tensor] : known_)
+      if (value == v) return tensor;
+    if (const Constant* constant = asConstant(v)) return constant->tensor();
+    std::vector<Value> inputs = v.node->inputs();
+    std::vector<Tensor> tensors;
+    for (Value& in : inputs) {
+      tensors.push_back(in ? of(in) : Tensor());
+      if (!in) continue;
+      if (tensors.back().empty()) return {};
+      in = b_.constant(tensors.back());
+    }
+    const Value small = like(b_, *v.node, inputs);
+    const Result<std::vector<Tensor>> results = m_.evaluator().evaluate(*small.node, tensors);
+    if (!results.ok()) return {};
+    known_.emplace_back(v, results->front());
+    return results->front();
+  }
+
+private:
+  const Match& m_;
+  Builder& b_;
+  std::vector<std::pair<Value, Tensor>> known_;
+};
+
+Values asTable(const Match& m, Builder& b) {
+  const Value source = ByteFunction(m.result()).source();
+  const Tensor table = TableOf(m, b, source).of(m.result());
+  if (table.empty() || table.type().elements() != 256) return {};
+  return {b.lookup(source, {.table = table.toInts(), .to = m.result().kind()})};
+}
+
 // ---------------------------------------------------------------- samples
 
 Value someBytes(Rng& rng, Builder& b, const Shape& shape) {
@@ -375,6 +493,26 @@ std::vector<Rule> scaleRules() {
                                  someOffset(rng, b, ElemKind::UInt8), {.axis = 0, .to = ElemKind::UInt8});
        },
        .keeps = Keeps::Rounding},
+      {.name = "byte-table",
+       .doc = "A function of one byte that costs more than a lookup is a table.",
+       .pattern = op(Op::QuantizeLinear, {any(0)}),
+       .condition =
+           [](const Match& m) {
+             const Value source = ByteFunction(m.result()).source();
+             return source && source.shape() == m.result().shape();
+           },
+       .build = asTable,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const Value x = sampleReal(rng, b, Shape{2, 3});
+         const auto rounded = [&](Value v) {
+           const Value scale = b.scalar(ElemKind::Float32, 0.01);
+           return b.quantizeLinear(v, scale, someOffset(rng, b, ElemKind::UInt8), {.axis = 0, .to = ElemKind::UInt8});
+         };
+         if (rng.flip()) return rounded(b.tanh(x));
+         const Value gate = b.dequantizeLinear(rounded(b.sigmoid(x)), b.scalar(ElemKind::Float32, 0.01), {},
+                                               {.axis = 0, .to = ElemKind::Float32});
+         return rounded(b.mul(x, gate));
+       }},
   };
 }
 

@@ -97,11 +97,12 @@ Inputs copiesOf(Inputs values) {
   return values;
 }
 
-// What becomes integers: the text of a profile, calibration, schema, names to keep; null where there is no profile.
-Result<std::shared_ptr<const quant::Request>> requestOf(const std::string& profile, const std::string& calibration,
-                                                        const std::string& schema,
+// What becomes integers or narrower floats: the text of a profile, calibration, schema, names to keep; null for floats.
+Result<std::shared_ptr<const quant::Request>> requestOf(const std::string& precision, const std::string& profile,
+                                                        const std::string& calibration, const std::string& schema,
                                                         const std::vector<std::string>& keepFloat) {
-  if (profile.empty()) return std::shared_ptr<const quant::Request>();
+  if (precision == "float") return std::shared_ptr<const quant::Request>();
+  if (precision != "int8") return quant::requestOf(precision, keepFloat);
   AGLOW_TRY(quant::Profile ranges, quant::parseProfile(profile));
   return quant::requestOf(std::move(ranges), calibration, schema, keepFloat);
 }
@@ -171,7 +172,7 @@ nb::tuple reportOf(const Model& model, const std::string& backend, int threads, 
     return Unit{};
   };
   const std::vector<std::string> texts = released([&]() -> Diagnosed<std::vector<std::string>> {
-    auto request = requestOf(profile, calibration, schema, keepFloat);
+    auto request = requestOf("int8", profile, calibration, schema, keepFloat);
     if (!request.ok()) return request.error();
     options.compile.quantize = *std::move(request);
     if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
@@ -209,8 +210,8 @@ nb::str joinProfiles(const std::vector<std::string>& texts) {
 nb::list openModel(Model& model, const std::string& backend, int threads, int contexts, int queue,
                    const std::string& cache, int64_t memoryLimit, const Shapes& shapes, const Dims& dims,
                    const PreparedDims& prepared, bool pad, const nb::dict& values, int optLevel,
-                   const std::vector<std::string>& disable, bool strict, const std::string& profile,
-                   const std::string& calibration, const std::string& schema,
+                   const std::vector<std::string>& disable, bool strict, const std::string& precision,
+                   const std::string& profile, const std::string& calibration, const std::string& schema,
                    const std::vector<std::string>& keepFloat) {
   SessionOptions options;
   options.compile.backend = backend;
@@ -230,7 +231,7 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
   std::vector<std::string> notes;
   options.import.tolerance.strict = strict;
   released([&]() -> Diagnosed<Unit> {
-    auto request = requestOf(profile, calibration, schema, keepFloat);
+    auto request = requestOf(precision, profile, calibration, schema, keepFloat);
     if (!request.ok()) return request.error();
     options.compile.quantize = *std::move(request);
     if (!model.isCompiled())
@@ -336,7 +337,7 @@ NB_MODULE(_core, m) {
       .def("open", &openModel, nb::arg("backend"), nb::arg("threads"), nb::arg("contexts"), nb::arg("queue"),
            nb::arg("cache"), nb::arg("memory_limit"), nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"),
            nb::arg("pad"), nb::arg("values"), nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"),
-           nb::arg("profile"), nb::arg("calibration"), nb::arg("schema"), nb::arg("keep_float"))
+           nb::arg("precision"), nb::arg("profile"), nb::arg("calibration"), nb::arg("schema"), nb::arg("keep_float"))
       .def("profiler", &profilerOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
            nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::rv_policy::take_ownership,
            nb::keep_alive<0, 1>())

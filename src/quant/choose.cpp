@@ -16,8 +16,18 @@ Error usage(std::string message, std::string hint) {
 
 constexpr std::string_view kAgain = "make the profile again from this model, with `aglow profile`";
 
+Status checkModel(const Function& function, const Profile& profile) {
+  const uint64_t here = fingerprintOf(function);
+  if (here == profile.model) return {};
+  return usage(
+      fmt::format("the profile is of another model: it is of {:016x}, and this is {:016x}", profile.model, here),
+      std::string(kAgain));
+}
+
+}  // namespace
+
 // Names to keep are of nodes, or of operators.
-Status checkKept(const Function& function, const std::set<std::string>& kept) {
+Status checkKept(const Function& function, const Names& kept) {
   std::vector<std::string_view> names = quantizedOperators();
   for (const auto& node : function.nodes())
     if (roleOf(*node) != Role::Float) names.emplace_back(node->name());
@@ -29,16 +39,6 @@ Status checkKept(const Function& function, const std::set<std::string>& kept) {
   }
   return {};
 }
-
-Status checkModel(const Function& function, const Profile& profile) {
-  const uint64_t here = fingerprintOf(function);
-  if (here == profile.model) return {};
-  return usage(
-      fmt::format("the profile is of another model: it is of {:016x}, and this is {:016x}", profile.model, here),
-      std::string(kAgain));
-}
-
-}  // namespace
 
 Status checkRequest(const Function& function, const Islands& islands, const Request& request) {
   AGLOW_OK(checkKept(function, request.keepFloat));

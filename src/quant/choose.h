@@ -6,6 +6,8 @@
 
 namespace aglow::quant {
 
+// Usage error where a name to keep is neither that of a node nor of an operator that could be quantized.
+Status checkKept(const Function& function, const Names& kept);
 // Usage error where the profile is of another model, or a name to keep is unknown.
 Status checkRequest(const Function& function, const Islands& islands, const Request& request);
 

@@ -1,5 +1,6 @@
 // The target operators on blocked channels and packed weights, computed in double, or in i32 where they are of bytes.
 #include <algorithm>
+#include <bit>
 
 #include "ops/winograd.h"
 #include "reference/reference.h"
@@ -84,6 +85,35 @@ Status packedMatMul(const KernelCall& call) {
   return {};
 }
 
+Status blockMatMul(const KernelCall& call) {
+  constexpr int64_t kByteBits = 8, kWordBytes = 4;
+  const Shape& a = call.inType(0).shape();
+  const int64_t k = a[a.rank() - 1], n = call.attrs.integer("n"),
+                rows = call.outType().elements() / std::max<int64_t>(n, 1);
+  const int64_t bits = call.attrs.integer("bits"), block = call.attrs.integer("block");
+  const int64_t words = call.inType(1).dim(1), panel = call.inType(1).dim(2), blocks = call.inType(2).dim(1);
+  const bool one = call.inType(3).elements() == 1;
+  const auto* levels = call.in[1].as<uint8_t>();
+  std::vector<double> column(static_cast<size_t>(k));
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t first = j / panel;
+    for (int64_t c = 0; c < k; ++c) {
+      const int64_t word = (first * words + c * bits / (kWordBytes * kByteBits)) * panel + j % panel;
+      const int64_t bit = c * bits % (kWordBytes * kByteBits);
+      const int level = levels[word * kWordBytes + bit / kByteBits] >> bit % kByteBits & ((1 << bits) - 1);
+      const int64_t at = (first * blocks + c / block) * panel + j % panel;
+      const double offset{call.in[3].as<float>()[one ? 0 : at]}, scale{call.in[2].as<float>()[at]};
+      column[static_cast<size_t>(c)] = (level - offset) * scale;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0;
+      for (int64_t c = 0; c < k; ++c) sum += double{call.in[0].as<float>()[i * k + c]} * column[static_cast<size_t>(c)];
+      call.out[0].as<float>()[i * n + j] = static_cast<float>(sum);
+    }
+  }
+  return {};
+}
+
 Status blockedConv(const KernelCall& call) {
   const Shape& filter = call.inType(1).shape();
   const int64_t taps = filter[1] * filter[2];
@@ -119,83 +149,118 @@ Status depthwiseConv(const KernelCall& call) {
 
 namespace {
 
-constexpr int64_t kFour = 4;  // bytes of neighbouring channels that lie together
+// Products of bytes. Sums wrap, as those of i32 do.
+struct ByteProducts {
+  using X = uint8_t;
+  using W = int8_t;
+  using Y = int32_t;
+  using Sum = uint32_t;
+  static constexpr int64_t kTogether = 4;
 
-// Channel `c` of column `j` in panels of `panel` columns, `fours` fours of channels deep.
-int32_t weightOf(const int8_t* panels, int64_t fours, int64_t panel, int64_t c, int64_t j) {
-  return panels[((j / panel * fours + c / kFour) * panel + j % panel) * kFour + c % kFour];
+  static Sum product(X x, W w) { return static_cast<Sum>(x * w); }
+};
+
+// Products of bf16, which are the upper halves of f32.
+struct HalfProducts {
+  using X = uint16_t;
+  using W = uint16_t;
+  using Y = float;
+  using Sum = double;
+  static constexpr int64_t kTogether = 2;
+
+  static double widened(uint16_t half) { return double{std::bit_cast<float>(static_cast<uint32_t>(half) << 16)}; }
+  static Sum product(X x, W w) { return widened(x) * widened(w); }
+};
+
+// Channel `c` of column `j` in panels of `panel` columns, `groups` groups of channels deep.
+template <class P>
+typename P::W weightOf(const typename P::W* panels, int64_t groups, int64_t panel, int64_t c, int64_t j) {
+  constexpr int64_t kTogether = P::kTogether;
+  return panels[((j / panel * groups + c / kTogether) * panel + j % panel) * kTogether + c % kTogether];
 }
 
-}  // namespace
-
-// Sums wrap, as those of i32 do.
-Status byteMatMul(const KernelCall& call) {
+template <class P>
+Status multiplyNarrow(const KernelCall& call) {
   const Shape &a = call.inType(0).shape(), &b = call.inType(1).shape();
   const int64_t k = a[a.rank() - 1], n = call.attrs.integer("n"), rows = call.outType().elements() / n;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < n; ++j) {
-      uint32_t sum = 0;
+      typename P::Sum sum = 0;
       for (int64_t c = 0; c < k; ++c)
-        sum += static_cast<uint32_t>(call.in[0].as<uint8_t>()[i * k + c] *
-                                     weightOf(call.in[1].as<int8_t>(), b[1], b[2], c, j));
-      call.out[0].as<int32_t>()[i * n + j] = static_cast<int32_t>(sum);
+        sum += P::product(call.in[0].as<typename P::X>()[i * k + c],
+                          weightOf<P>(call.in[1].as<typename P::W>(), b[1], b[2], c, j));
+      call.out[0].as<typename P::Y>()[i * n + j] = static_cast<typename P::Y>(sum);
     }
   return {};
 }
 
+}  // namespace
+
+Status narrowMatMul(const KernelCall& call) {
+  return call.inType(0).kind() == ElemKind::UInt8 ? multiplyNarrow<ByteProducts>(call)
+                                                  : multiplyNarrow<HalfProducts>(call);
+}
+
 namespace {
 
-// Sums over windows of blocked bytes: channel o of the result reads `depth` channels from first(o) on, each with
+// Sums over windows of blocked elements: channel o of the result reads `depth` channels from first(o) on, each with
 // weight(o, tap, channel of those).
-template <class First, class Weight>
-void convolveBytes(const KernelCall& call, const Window& window, int64_t outputs, int64_t depth, First first,
-                   Weight weight) {
+template <class P, class First, class Weight>
+void convolveNarrow(const KernelCall& call, const Window& window, int64_t outputs, int64_t depth, First first,
+                    Weight weight) {
   const Blocks in(call.inType(0).shape()), out(call.outType().shape());
-  const int64_t outside = call.attrs.integer("outside"), kw = window.kernel[1];
-  const auto sumAt = [&](const uint8_t* x, int64_t o, int64_t y, int64_t column) {
-    uint32_t sum = 0;  // wraps, as i32 does
+  const auto outside = static_cast<typename P::X>(call.attrs.integer("outside"));
+  const int64_t kw = window.kernel[1];
+  const auto sumAt = [&](const typename P::X* x, int64_t o, int64_t y, int64_t column) {
+    typename P::Sum sum = 0;
     for (int64_t tap = 0; tap < window.kernel[0] * kw; ++tap) {
       const int64_t row = y * window.strides[0] - window.before[0] + tap / kw * window.dilations[0];
       const int64_t at = column * window.strides[1] - window.before[1] + tap % kw * window.dilations[1];
       const bool inside = row >= 0 && row < in.height && at >= 0 && at < in.width;
       for (int64_t c = 0; c < depth; ++c) {
-        const int64_t value = inside ? x[in.start(first(o) + c) + (row * in.width + at) * in.lanes] : outside;
-        sum += static_cast<uint32_t>(value * weight(o, tap, c));
+        const typename P::X value = inside ? x[in.start(first(o) + c) + (row * in.width + at) * in.lanes] : outside;
+        sum += P::product(value, weight(o, tap, c));
       }
     }
-    return static_cast<int32_t>(sum);
+    return static_cast<typename P::Y>(sum);
   };
   for (int64_t n = 0; n < call.inType(0).dim(0); ++n)
     for (int64_t o = 0; o < outputs; ++o)
       for (int64_t i = 0; i < out.plane(); ++i)
-        call.out[0].as<int32_t>()[n * out.item() + out.start(o) + i * out.lanes] =
-            sumAt(call.in[0].as<uint8_t>() + n * in.item(), o, i / out.width, i % out.width);
+        call.out[0].as<typename P::Y>()[n * out.item() + out.start(o) + i * out.lanes] =
+            sumAt(call.in[0].as<typename P::X>() + n * in.item(), o, i / out.width, i % out.width);
+}
+
+template <class P>
+Status convolveChannels(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const int64_t taps = filter[1] * filter[2], groups = filter[3], panel = filter[4], depth = groups * P::kTogether;
+  const int64_t outputs = call.attrs.integer("outputs"), each = outputs / call.attrs.integer("group");
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  convolveNarrow<P>(
+      call, window, outputs, depth, [&](int64_t o) { return o / each * depth; },
+      [&](int64_t o, int64_t tap, int64_t c) {
+        // The panel of an output holds all taps one after the other.
+        const auto* panels = call.in[1].as<typename P::W>() + (o / panel * taps + tap) * depth * panel;
+        return weightOf<P>(panels, groups, panel, c, o % panel);
+      });
+  return {};
 }
 
 }  // namespace
 
-Status byteConv(const KernelCall& call) {
-  const Shape& filter = call.inType(1).shape();
-  const int64_t taps = filter[1] * filter[2], fours = filter[3], panel = filter[4], depth = fours * kFour;
-  const int64_t outputs = call.attrs.integer("outputs"), each = outputs / call.attrs.integer("group");
-  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
-  convolveBytes(
-      call, window, outputs, depth, [&](int64_t o) { return o / each * depth; },
-      [&](int64_t o, int64_t tap, int64_t c) {
-        // The panel of an output holds all taps one after the other.
-        const int8_t* panels = call.in[1].as<int8_t>() + (o / panel * taps + tap) * depth * panel;
-        return weightOf(panels, fours, panel, c, o % panel);
-      });
-  return {};
+Status narrowConv(const KernelCall& call) {
+  return call.inType(0).kind() == ElemKind::UInt8 ? convolveChannels<ByteProducts>(call)
+                                                  : convolveChannels<HalfProducts>(call);
 }
 
 Status byteDepthwiseConv(const KernelCall& call) {
   const Shape& filter = call.inType(1).shape();
   const int64_t taps = filter[1] * filter[2], lanes = filter[3];
   AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
-  convolveBytes(
+  convolveNarrow<ByteProducts>(
       call, window, filter[0] * lanes, 1, [](int64_t o) { return o; },
-      [&](int64_t o, int64_t tap, int64_t) -> int32_t {
+      [&](int64_t o, int64_t tap, int64_t) {
         return call.in[1].as<int8_t>()[(o / lanes * taps + tap) * lanes + o % lanes];
       });
   return {};

@@ -58,4 +58,16 @@ Status dequantize(const KernelCall& call) {
   return {};
 }
 
+Status lookup(const KernelCall& call) {
+  const std::vector<int64_t>& table = call.attrs.ints("table");
+  const bool isSigned = call.inType(0).kind() == ElemKind::Int8;
+  const auto* from = call.in[0].as<uint8_t>();
+  auto* to = call.out[0].as<uint8_t>();
+  for (int64_t i = 0; i < call.outType().elements(); ++i) {
+    const int entry = isSigned ? static_cast<int8_t>(from[i]) - INT8_MIN : from[i];
+    to[i] = static_cast<uint8_t>(table[static_cast<size_t>(entry)]);
+  }
+  return {};
+}
+
 }  // namespace aglow::reference

@@ -64,7 +64,7 @@ void checkByteConv(uint64_t seed) {
   const int64_t kh = rng.between(1, 3), kw = rng.between(1, 4), dy = rng.between(1, 2), dx = rng.between(1, 2);
   const int64_t h = rng.between(kh * dy, 9), w = rng.between(kw * dx, 33), block = few ? 4 : W;
   const auto pad = [&] { return pads ? rng.between(0, 3) : 0; };
-  Attrs attrs = attrsOf("ByteConv");
+  Attrs attrs = attrsOf("NarrowConv");
   attrs.set("strides", std::vector<int64_t>{rng.between(1, 2), rng.between(1, 3)});
   attrs.set("pads", std::vector<int64_t>{pad(), pad(), pad(), pad()});
   attrs.set("dilations", std::vector<int64_t>{dy, dx});
@@ -73,7 +73,7 @@ void checkByteConv(uint64_t seed) {
   attrs.set("lanes", int64_t{W});
   attrs.set("outside", rng.flip() ? 0 : rng.between(1, 255));
   const Tensor x = randomBytes(rng, {rng.between(1, 2), ceilDiv(group * channels, block), h, w, block});
-  const Tensor filter = packByteFilter(randomBytes(rng, {outputs, channels, kh, kw}, ElemKind::Int32), 2 * W);
+  const Tensor filter = packNarrowFilter(randomBytes(rng, {outputs, channels, kh, kw}, ElemKind::Int32), 2 * W);
   checkRow<W, int32_t>(attrs, {x, filter}, convRows(), findKernel, machine, 0);
 }
 
@@ -85,9 +85,9 @@ void checkByteProduct(uint64_t seed) {
   const int64_t m = rng.between(1, 40), k = rng.pick<int64_t>({1024, 1101, rng.between(1, 70), rng.between(1, 70)}),
                 n = rng.between(1, 150);
   const Tensor a = rng.flip() ? randomBytes(rng, {m, k}) : randomBytes(rng, {2, rng.between(1, 9), k});
-  Attrs attrs = attrsOf("ByteMatMul");
+  Attrs attrs = attrsOf("NarrowMatMul");
   attrs.set("n", n);
-  checkRow<W, int32_t>(attrs, {a, packByteMatrix(randomBytes(rng, {k, n}, ElemKind::Int32), 2 * W)}, gemmRows(),
+  checkRow<W, int32_t>(attrs, {a, packNarrowMatrix(randomBytes(rng, {k, n}, ElemKind::Int32), 2 * W)}, gemmRows(),
                        findKernel, machine, 0);
 }
 

@@ -149,9 +149,9 @@ TEST(BlockedLayout, BytesLessAnOffsetAreConvolvedAsBytes) {
         Rng rng(7);
         EXPECT_TRUE(sameResults(n.f, f, randomBindings(rng, n.f))) << lanes << " lanes\n" << print(f);
         EXPECT_EQ(countOf(f, Op::Conv) + countOf(f, Op::MatMul), 0);
-        EXPECT_EQ(countOf(f, Op::ByteConv), 2);
+        EXPECT_EQ(countOf(f, Op::NarrowConv), 2);
         EXPECT_EQ(countOf(f, Op::ByteDepthwiseConv), 1);
-        EXPECT_EQ(countOf(f, Op::ByteMatMul), 1);
+        EXPECT_EQ(countOf(f, Op::NarrowMatMul), 1);
       }
     }
 }

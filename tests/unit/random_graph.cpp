@@ -67,8 +67,9 @@ const std::vector<Layout> kLayouts = {
     {"BlockedConv", {"n b h w c", "p k l i 2c"}},
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},
-    {"ByteMatMul", {"m k", "p f 2c 4"}},
-    {"ByteConv", {"n b h w 4c", "p k l f 8c 4"}},
+    {"NarrowMatMul", {"m k", "p f 2c 4"}},
+    {"BlockMatMul", {"m k", "p f 2c 4", "p g 2c", "1"}},
+    {"NarrowConv", {"n b h w 4c", "p k l f 8c 4"}},
     {"ByteDepthwiseConv", {"n b h w c", "b k l c"}},
 };
 
@@ -111,7 +112,10 @@ public:
 
   Type operand(const OpDef& op, const OperandDef& def, bool first) {
     std::vector<int64_t> dims = laidOut(op, def).value_or(first ? base_ : relatedDims());
-    const ElemKind kind = kindFor(def);
+    // Weights are bytes or bf16 as the operand before them is.
+    const bool paired = !first && op.name.starts_with("Narrow");
+    const ElemKind kind = paired ? (narrow_ ? ElemKind::BFloat16 : ElemKind::Int8) : kindFor(def);
+    narrow_ = kind == ElemKind::BFloat16;
     return typeOf(kind, limited(std::move(dims)));
   }
 
@@ -311,6 +315,7 @@ private:
 
   Random& random_;
   const RandomOptions& options_;
+  bool narrow_ = false;  // whether the last operand was of bf16
   std::vector<int64_t> pool_;
   std::vector<int64_t> base_;
   std::array<int64_t, 26> letters_{};
@@ -363,7 +368,7 @@ bool mendShape(std::string_view message, const OpDef& op, Draw& draw, const Rand
 
 // "expected 2 entries in 'pads', ...", "expected 3 for 'lanes', ..."
 bool mendAttribute(std::string_view message, Draw& draw, Candidate& c) {
-  constexpr int64_t kMost = 64;
+  constexpr int64_t kMost = 256;
   const std::optional<int64_t> count = numberAt(message);
   const int index = c.use.attrs.indexOf(quotedName(message));
   if (!count || *count < 0 || *count > kMost || index < 0) return false;

@@ -11,6 +11,7 @@
 #include "backends/cpu/code/memory_map.h"
 #include "backends/cpu/code/plans.h"
 #include "backends/cpu/kernels/table.h"
+#include "backends/cpu/layout/block_weights.h"
 #include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
@@ -33,9 +34,14 @@ Result<std::shared_ptr<const CpuBackend>> CpuBackend::create(const codegen::Targ
 
 // Loops are written for what is data-parallel; everything else that computes has a row in the kernel table, or is
 // refused with the reason of the last row.
+static VectorLayout layoutOf(const cpu::Machine& machine) {
+  return {.lanes = machine.lanes, .halves = machine.halves, .fastHalves = machine.fastHalves, .matrix = machine.matrix};
+}
+
 Decision CpuBackend::supports(const Node& node) const {
   const OpDef& op = node.def();
   if (op.isDataParallel() || op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
+  if (isBlockWeights(node)) return Decision::yes();  // for the layout phase to pack
   std::vector<const Type*> in, out;
   for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
   for (int i = 0; i < node.resultCount(); ++i) {
@@ -52,7 +58,7 @@ Result<std::optional<Plan>> CpuBackend::plan(const Program& program, const Instr
 }
 
 void CpuBackend::changePhases(PhaseList& phases) const {
-  phases.insertAfter("optimize-core", layoutPhase({.lanes = target_.shape().lanes}));
+  phases.insertAfter("optimize-core", layoutPhase(layoutOf(target_.shape())));
   phases.insertAfter("irgen", planPhase());
   phases.insertAfter("plan", fusePhase(fusing_));
   phases.insertAfter("memory", chainPhase(target_.shape()));

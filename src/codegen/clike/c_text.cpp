@@ -68,7 +68,8 @@ public:
     for (size_t i = 0; i < nest_.tables.size(); ++i) {
       std::string numbers;
       for (const double number : nest_.tables[i].values)
-        numbers += (numbers.empty() ? "" : ", ") + realText(number, nest_.tables[i].kind);
+        numbers += (numbers.empty() ? "" : ", ") +
+                   (isReal(nest_.tables[i].kind) ? realText(number, nest_.tables[i].kind) : fmt::format("{}", number));
       line(fmt::format("static const {} t{}[] = {{{}}};", typeName(nest_.tables[i].kind), i, numbers));
     }
     for (size_t i = 0; i < nest_.rows.size(); ++i)
@@ -167,6 +168,7 @@ private:
     if (e.op == Kept) return kept(e.a);
     if (e.op == Reduced) return fmt::format("r{}", e.a);
     if (e.op == Given) return fmt::format("given[{}]", position(0));
+    if (e.op == Lookup) return fmt::format("t{}[(uint8_t){}]", e.b, value(e.a));
     if (e.op == Convert) return convert(e, nest_.value(e.a).kind, value(e.a));
     const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;
     return apply(e.scalar, kind, value(e.a), value(e.b), value(e.c));

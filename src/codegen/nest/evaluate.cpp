@@ -165,6 +165,9 @@ private:
       case Expr::Op::Reduced:
         std::memcpy(out, reductions_[static_cast<size_t>(e.a)].data(), size);
         return;
+      case Expr::Op::Lookup:
+        for (int64_t i = 0; i < count; ++i) out[i] = tables_[static_cast<size_t>(e.b)][at<uint8_t>(e.a)[i]];
+        return;
       case Expr::Op::Given:
         std::memcpy(out, given_ + static_cast<size_t>(index_ + position_) * size, static_cast<size_t>(count) * size);
         return;

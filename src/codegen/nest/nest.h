@@ -33,7 +33,7 @@ struct Operand {
 
 // Numbers that are part of the code.
 struct Table {
-  ElemKind kind = ElemKind::Float32;  // f32 or f64
+  ElemKind kind = ElemKind::Float32;  // f32, f64, or a byte of tables that are looked up in
   std::vector<double> values;
 
   bool operator==(const Table&) const = default;
@@ -66,6 +66,7 @@ struct Expr {
     Kept,     // the element of row `a` at the point, as an earlier stage stored it
     Reduced,  // what reduction `a` of an earlier stage has come to
     Given,    // an epilogue's operand: the anchor's result at the point
+    Lookup,   // the entry of table `b`, which has 256, that the stored byte of value `a` numbers
   };
   Op op = Op::Number;
   ElemKind kind = ElemKind::Float32;

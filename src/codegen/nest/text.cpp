@@ -49,6 +49,8 @@ std::string exprText(const Expr& e) {
       return fmt::format("reduced r{}", e.a);
     case Expr::Op::Given:
       return "given";
+    case Expr::Op::Lookup:
+      return fmt::format("lookup t{} %{}", e.b, e.a);
   }
   return "?";
 }

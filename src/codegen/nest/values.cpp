@@ -164,6 +164,18 @@ int Values::quantize(int value, ElemKind to, int scale, int offset, ElemKind quo
   return convert(apply(Scalar::Select, exact, apply(Scalar::IsNan, exact, quotient), offset, held), to);
 }
 
+// Bytes number the entries as they are stored: from 0, negative ones after the others.
+int Values::lookup(int value, std::span<const int64_t> table, ElemKind to) {
+  Table wanted{to, {table.begin(), table.end()}};
+  if (isSigned(kind(value)))
+    std::rotate(wanted.values.begin(), wanted.values.begin() + static_cast<std::ptrdiff_t>(table.size() / 2),
+                wanted.values.end());
+  const auto it = std::find(nest_.tables.begin(), nest_.tables.end(), wanted);
+  const int number = static_cast<int>(it - nest_.tables.begin());
+  if (it == nest_.tables.end()) nest_.tables.push_back(std::move(wanted));
+  return add({.op = Expr::Op::Lookup, .kind = to, .a = value, .b = number});
+}
+
 int Values::instruction(const Program& program, const Instr& instr, const std::function<int(int)>& operand,
                         const PerAxis& perAxis) {
   const Type& result = program[instr.results()[0].region].type;
@@ -200,6 +212,8 @@ int Values::instruction(const Program& program, const Instr& instr, const std::f
       const int scale = parameter(quant.scales, quant, Float32, kind);
       return convert(apply(Scalar::Mul, kind, shifted, scale), to);
     }
+    case Op::Lookup:
+      return lookup(operand(0), instr.attrs.ints("table"), to);
     default:
       break;
   }

@@ -36,6 +36,7 @@ private:
   int formula(const Attrs& attrs, ElemKind kind, std::span<const int> operands);
   int splat(ElemKind kind, double value);
   int roundedToOdd(int value);
+  int lookup(int value, std::span<const int64_t> table, ElemKind to);
   int quantize(int value, ElemKind to, int scale, int offset, ElemKind quotients, ElemKind exact);
 
   Nest& nest_;

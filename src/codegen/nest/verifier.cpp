@@ -168,8 +168,22 @@ private:
         return {};
       case Expr::Op::Given:
         return row ? Status(refused("what is given stands at points")) : Status();
+      case Expr::Op::Lookup:
+        return checkLookup(id, e);
     }
     return refused("no such expression");
+  }
+
+  Status checkLookup(int id, const Expr& e) const {
+    constexpr size_t kEntries = 256;
+    if (!known(e.a)) return fault("%{}: its operand is not known", id);
+    if (elemBytes(nest_.value(e.a).kind) != 1 || isFloat(nest_.value(e.a).kind))
+      return fault("%{}: {} does not number entries", id, elemName(nest_.value(e.a).kind));
+    if (!within(e.b, nest_.tables.size())) return fault("%{}: there is no such table", id);
+    const Table& table = nest_.tables[static_cast<size_t>(e.b)];
+    if (table.values.size() != kEntries || table.kind != e.kind || elemBytes(e.kind) != 1)
+      return fault("%{}: t{} has {} entries of {}", id, e.b, table.values.size(), elemName(table.kind));
+    return {};
   }
 
   bool known(int value) const { return within(value, seen_.size()) && seen_[static_cast<size_t>(value)]; }

@@ -74,6 +74,39 @@ Value zeroPoints(OpImport& c, const BlockShape& s, int64_t bits, ElemKind kind) 
   return b.casted(b.reshaped(zero, {s.rows, s.blocks}), kind);
 }
 
+// Of packed bytes [rows, bytes], the levels with rows and columns exchanged, [count, rows].
+Tensor turnedLevels(const Tensor& packed, int64_t rows, int64_t count, int64_t bits) {
+  const auto* from = packed.ref().as<const uint8_t>();
+  const int64_t bytes = packed.type().elements() / rows;
+  Tensor levels(Type(bits <= 4 ? ElemKind::UInt4 : ElemKind::UInt8, Shape{count, rows}));
+  auto* to = reinterpret_cast<uint8_t*>(levels.mutableData());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < count; ++i)
+      to[i * rows + row] = static_cast<uint8_t>(from[row * bytes + i * bits / 8] >> i * bits % 8 & ((1 << bits) - 1));
+  return levels;
+}
+
+// Known weights as integers with their scales, [K, N], as other models have them; nothing where some of it is unknown.
+Value knownWeights(OpImport& c, const BlockShape& s, int64_t bits) {
+  Builder& b = c.b;
+  const Value packed = c.in(1), scales = c.in(2), zero = c.optional(3);
+  if (!isConstant(packed) || c.has(4) || c.in(0).kind() != ElemKind::Float32 || scales.kind() != ElemKind::Float32 ||
+      s.block * bits % 8 != 0 || (zero && (!isConstant(zero) || zero.kind() != ElemKind::UInt8)))
+    return {};
+  const Tensor levels = turnedLevels(asConstant(packed)->tensor(), s.rows, s.columns, bits);
+  Tensor offsets(levels.type().withShape(Shape{s.blocks, s.rows}));
+  if (zero) {
+    checkElements(zero, s.rows * ceilDiv(s.blocks * bits, 8), "zero_points");
+    offsets = turnedLevels(asConstant(zero)->tensor(), s.rows, s.blocks, bits);
+  } else {
+    std::fill_n(reinterpret_cast<uint8_t*>(offsets.mutableData()), s.blocks * s.rows,
+                static_cast<uint8_t>(1 << (bits - 1)));
+  }
+  return b.dequantizeLinear(b.constant(levels, packed.node->name()),
+                            b.transposed(b.reshaped(scales, {s.rows, s.blocks}), {1, 0}), b.constant(offsets),
+                            {.axis = 0, .blockSize = s.block, .to = ElemKind::Float32});
+}
+
 void matMulNBits(OpImport& c) {
   Builder& b = c.b;
   const int64_t bits = bitsOf(c);
@@ -86,6 +119,11 @@ void matMulNBits(OpImport& c) {
   const int64_t bytes = ceilDiv(s.block * bits, 8);
   checkElements(packed, s.rows * s.blocks * bytes, "B");
   checkElements(c.in(2), s.rows * s.blocks, "scales");
+  if (const Value weights = knownWeights(c, s, bits)) {
+    const Value y = matrixProduct(b, x, weights);
+    c.out(c.has(5) ? b.add(y, c.in(5)) : y);
+    return;
+  }
   const ElemKind kind = wideKind(x.kind());
   const Value levels = b.casted(unpacked(b, b.reshaped(packed, {s.rows, s.blocks, bytes}), bits), kind);
   Value scale = b.casted(b.reshaped(c.in(2), {s.rows, s.blocks}), kind), zero = zeroPoints(c, s, bits, kind);

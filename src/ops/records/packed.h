@@ -3,7 +3,8 @@
 //
 // Blocked channels: [batch, channel, height, width] becomes [batch, channel / lanes, height, width, lanes], the last
 // block filled up with lanes of any value, which are never read. Packed weights hold the result's channels in panels of
-// 2 * lanes, zero after the last channel. Bytes of weights lie in fours of neighbouring channels of the input.
+// 2 * lanes, zero after the last channel. Narrow elements of weights lie in groups of neighbouring channels of the
+// input, which are multiplied together: four bytes, or two bf16.
 #pragma once
 
 #include "ops/kind_sets.h"
@@ -15,9 +16,11 @@ namespace aglow::records {
 
 inline constexpr KindSet kPackedKinds = kindSet(ElemKind::Float32);
 inline constexpr KindSet kBytes = kindSet(ElemKind::UInt8), kByteWeights = kindSet(ElemKind::Int8);
+inline constexpr KindSet kNarrow = kindSet(ElemKind::UInt8, ElemKind::BFloat16),
+                         kNarrowWeights = kindSet(ElemKind::Int8, ElemKind::BFloat16);
 inline constexpr AttrDef kOutputs{.name = "outputs", .kind = AttrKind::Int, .doc = "channels of the result"};
 inline constexpr AttrDef kOutside{
-    .name = "outside", .kind = AttrKind::Int, .doc = "what x is outside of the image, 0 to 255"};
+    .name = "outside", .kind = AttrKind::Int, .doc = "what bytes are outside of the image, 0 to 255"};
 inline constexpr AttrDef kLanes{.name = "lanes", .kind = AttrKind::Int, .doc = "channels of a block"};
 
 inline constexpr OpDef kPacked[] = {
@@ -53,23 +56,36 @@ inline constexpr OpDef kPacked[] = {
      .attrs = {kStrides, kPads, kDilations},
      .infer = infer::depthwiseConv,
      .cost = cost::depthwiseConv},
-    {.name = "ByteMatMul",
-     .doc = "Product of bytes [..., m, k] by one matrix of n columns of signed bytes in panels, "
-            "[n / panel, k / 4, panel, 4], with sums in i32.",
+    {.name = "NarrowMatMul",
+     .doc = "Product of narrow elements [..., m, k] by one matrix of n columns in panels, [n / panel, k / group, "
+            "panel, group]: bytes by signed bytes with sums in i32, or bf16 with sums in f32.",
      .kind = OpKind::Target,
-     .in = {{"a", kBytes}, {"b", kByteWeights}},
+     .in = {{"a", kNarrow}, {"b", kNarrowWeights}},
      .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of b"}},
-     .infer = infer::byteMatMul,
+     .infer = infer::narrowMatMul,
      .cost = cost::matMul},
-    {.name = "ByteConv",
-     .doc = "Convolution of blocked channels of bytes, in blocks of `lanes` or of 4, with sums in i32; filter "
-            "[outputs / panel, kernel height, kernel width, in channel / group / 4, panel, 4]. The channels of a group "
-            "fill whole blocks, and its results whole panels.",
+    {.name = "BlockMatMul",
+     .doc = "Product of [..., m, k] by one matrix of n columns, (levels - offsets) * scales. Words of four bytes hold "
+            "the levels of 32 / bits neighbouring rows, the first in the lowest bits, [n / panel, k * bits / 32, "
+            "panel, 4]; blocks of rows have a scale and an offset for each column, [n / panel, k / block, panel], or "
+            "one offset for all.",
      .kind = OpKind::Target,
-     .in = {{"x", kBytes}, {"filter", kByteWeights}},
+     .in = {{"a", kPackedKinds}, {"levels", kBytes}, {"scales", kPackedKinds}, {"offsets", kPackedKinds}},
+     .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of the matrix"},
+               {.name = "bits", .kind = AttrKind::Int, .number = 4, .doc = "of a level: 4 or 8"},
+               {.name = "block", .kind = AttrKind::Int, .doc = "rows of a block, whole words of them"}},
+     .infer = infer::blockMatMul,
+     .cost = cost::matMul},
+    {.name = "NarrowConv",
+     .doc = "Convolution of blocked channels of narrow elements, in blocks of `lanes` or of as many as are multiplied "
+            "together, with sums in i32 or f32; filter [outputs / panel, kernel height, kernel width, in channel / "
+            "group / together, panel, together]. The channels of a group fill whole blocks, and its results whole "
+            "panels.",
+     .kind = OpKind::Target,
+     .in = {{"x", kNarrow}, {"filter", kNarrowWeights}},
      .attrs = {kStrides, kPads, kDilations, kGroup, kOutputs, kLanes, kOutside},
-     .infer = infer::byteConv,
-     .cost = cost::byteConv},
+     .infer = infer::narrowConv,
+     .cost = cost::narrowConv},
     {.name = "ByteDepthwiseConv",
      .doc = "Convolution of blocked channels of bytes, each by itself, with sums in i32; filter [channel / lanes, "
             "kernel height, kernel width, lanes].",

@@ -38,6 +38,13 @@ inline constexpr OpDef kQuant[] = {
                {"offsets", AttrKind::Ints},
                {"axis", AttrKind::Int, -1}},
      .infer = infer::rescale},
+    {.name = "Lookup",
+     .doc = "The entry of `table` for each byte, which has 256 of them: of 0 to 255, or of -128 to 127.",
+     .in = {{"x", kindSet(ElemKind::UInt8, ElemKind::Int8)}},
+     .attrs = {{"table", AttrKind::Ints}, {.name = "to", .kind = AttrKind::Elem, .elem = ElemKind::UInt8}},
+     .infer = infer::lookup,
+     .cost = cost::once,
+     .pointwise = true},
     {.name = "QuantizeLinear",
      .doc =
          "saturate(round(x / scale) + offset): one scale, one for each index of axis, or one for each block along it.",

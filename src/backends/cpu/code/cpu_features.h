@@ -10,7 +10,7 @@
 namespace aglow::codegen {
 
 // Registers that the system has to save for the instructions to be usable.
-enum class SavedState : uint8_t { None = 0, Avx = 0x06, Avx512 = 0xe6 };
+enum class SavedState : uint32_t { None = 0, Avx = 0x06, Avx512 = 0xe6, Amx = 0x600e6 };
 
 struct CpuidBit {
   const char* feature;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "backends/cpu/kernels/abi.h"
 #include "support/quote.h"
 
 namespace aglow::codegen {
@@ -145,9 +146,13 @@ protected:
     const int32_t status = code_.entries[function](bases.data(), &context.runTime);
     if (status == 0) return {};
     const Instr& instr = loaded.program.instrs[static_cast<size_t>(status >> kStatusBits)];
-    return Error{.code = Code::RuntimeValue,
-                 .message = "an index lies outside of its axis",
-                 .where = fmt::format("node {} ({})", quoted(instr.origin), instrName(instr))};
+    const std::string where = fmt::format("node {} ({})", quoted(instr.origin), instrName(instr));
+    if ((status & ((1 << kStatusBits) - 1)) == cpu::kNoMatrix)
+      return Error{.code = Code::Usage,
+                   .message = "the system does not let this process use the processor's matrix registers (AMX)",
+                   .where = where,
+                   .hint = "compile without them: --features -amx-tile"};
+    return Error{.code = Code::RuntimeValue, .message = "an index lies outside of its axis", .where = where};
   }
 
 private:

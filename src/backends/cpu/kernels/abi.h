@@ -20,6 +20,7 @@ namespace aglow::cpu {
 enum KernelStatus : int32_t {
   kDone = 0,
   kBadIndex = 1,  // an index lies outside of its axis
+  kNoMatrix = 3,  // the system does not let the process use matrix registers: as if the processor had none
 };
 
 template <class T, int W>
@@ -34,6 +35,10 @@ using Epilogue = void(Lanes<T, W> value, void* const* p, int64_t c0, int64_t c1,
 // In each lane, the sum plus four products of an unsigned and a signed byte, as the target does it best.
 template <int W>
 using Dot = Lanes<int32_t, W>(Lanes<int32_t, W> sum, Lanes<int32_t, W> bytes, Lanes<int32_t, W> weights);
+
+// In each lane, the sum plus two products of bf16.
+template <int W>
+using PairDot = Lanes<float, W>(Lanes<float, W> sum, Lanes<int32_t, W> pairs, Lanes<int32_t, W> weights);
 
 // Element `index` of a tensor of any kind, widened to a domain: float, double or int64_t; and back, rounded or wrapped
 // as the kind asks.

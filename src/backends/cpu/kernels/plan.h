@@ -23,12 +23,15 @@ struct Machine {
   int lanes = 4;       // f32 elements in a vector register
   int registers = 16;  // vector registers
   bool fma = false;
+  bool halves = false;                                  // multiplies pairs of bf16
+  bool fastHalves = false;                              // faster than f32
+  bool matrix = false;                                  // has registers of matrices, for bf16 and for bytes
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;  // bytes of data cache for one core
 };
 
 // A function that generated code hands to a kernel, after its four parameters.
 struct FunctionParam {
-  enum class Kind : uint8_t { Epilogue, Dot, Load, Store };
+  enum class Kind : uint8_t { Epilogue, Dot, PairDot, Load, Store };
   enum class Domain : uint8_t { F32, F64, I64 };
   Kind kind = Kind::Epilogue;
   Domain domain = Domain::F32;  // Load, Store

@@ -85,8 +85,9 @@ Pass blockedLayoutPass(const VectorLayout& layout) {
   const Blocks blocks(layout.lanes);
   return {.name = "blocked-layout",
           .doc = "Moves convolutions, and what lies between them, to blocked channels.",
-          .run = [blocks](Function& function, PassContext& context) -> Result<bool> {
-            LayoutChoice choice = chooseLayouts(function, blocks, context.enabled(kWinograd));
+          .run = [blocks, halves = layout.fastHalves](Function& function, PassContext& context) -> Result<bool> {
+            LayoutChoice choice =
+                chooseLayouts(function, blocks, {.winograd = context.enabled(kWinograd), .halves = halves});
             const auto convs = static_cast<int64_t>(choice.convs.size());
             Builder builder(function);
             AGLOW_TRY(const bool changed, building([&] {

@@ -199,6 +199,7 @@ constexpr Row kRows[] = {
     {Op::Reshape, {reshapeFits, firstFollows, reshape}},
     {Op::Transpose, {transposeFits, transposeFollows, transpose}},
     {Op::Cast, {elementwiseFits, elementwiseFollows, elementwise}},
+    {Op::Lookup, {elementwiseFits, elementwiseFollows, elementwise}},
     {Op::Splat, {always, allFollow, splat}},
 };
 constexpr BlockedOp kElementwise{elementwiseFits, elementwiseFollows, elementwise};

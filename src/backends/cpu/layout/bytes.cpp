@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "optimize/building.h"
+
 namespace aglow {
 
 namespace {
@@ -47,6 +49,25 @@ bool fitsSignedBytes(const Tensor& i32) {
   const auto* values = i32.ref().as<const int32_t>();
   return std::all_of(values, values + i32.type().elements(),
                      [](int32_t value) { return value >= INT8_MIN && value <= INT8_MAX; });
+}
+
+bool isNarrowFloats(Value v) {
+  if (v.kind() != ElemKind::Float32 || v.node->isStorage() || v.node->predicate()) return false;
+  const Op op = v.node->op();
+  if (op == Op::Cast) return v.node->input(0).kind() == ElemKind::BFloat16;
+  return (op == Op::Reshape || op == Op::Transpose) && isNarrowFloats(v.node->input(0));
+}
+
+Value narrowFloats(Builder& b, Value v) {
+  const Value from = v.node->input(0);
+  if (v.node->op() == Op::Cast) return from;
+  return like(b, *v.node, {narrowFloats(b, from)});
+}
+
+bool fitsHalves(const Tensor& f32) {
+  constexpr uint32_t kLower = 0xFFFF;
+  const auto* bits = f32.ref().as<const uint32_t>();
+  return std::all_of(bits, bits + f32.type().elements(), [](uint32_t value) { return (value & kLower) == 0; });
 }
 
 Value unsignedBytes(Builder& b, Value bytes) {

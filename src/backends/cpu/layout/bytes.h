@@ -1,5 +1,5 @@
-// Products of integers whose operands are bytes: recognised in graphs, and told apart into bytes and what is added to
-// all of them.
+// Products whose operands hold less than their kind can: i32 that are bytes and a shift, which is added to all of them,
+// and f32 that are bf16.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,12 @@ std::optional<ShiftedBytes> shiftedBytes(Value v);
 
 // Whether all elements are from -128 to 127.
 bool fitsSignedBytes(const Tensor& i32);
+
+// Whether an f32 value is bf16 that are widened, and maybe moved after that; and the bf16, moved the same way.
+bool isNarrowFloats(Value v);
+Value narrowFloats(Builder& b, Value v);
+// Whether all elements are bf16.
+bool fitsHalves(const Tensor& f32);
 
 // Kernels read unsigned bytes. Signed ones are shifted by this.
 inline constexpr int64_t kSignedShift = 128;

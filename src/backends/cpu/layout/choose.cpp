@@ -17,12 +17,12 @@ constexpr int64_t kStart = 1000;  // of any instruction
 
 class Choice {
 public:
-  Choice(const Function& function, const Blocks& blocks, bool winograd)
-      : function_(function), blocks_(blocks), winograd_(winograd) {}
+  Choice(const Function& function, const Blocks& blocks, const ConvForms& forms)
+      : function_(function), blocks_(blocks), forms_(forms) {}
 
   LayoutChoice run() {
     for (const auto& node : function_.nodes())
-      if (const ConvForm form = convFormOf(*node, blocks_, winograd_); form != ConvForm::None) choose(*node, form);
+      if (const ConvForm form = convFormOf(*node, blocks_, forms_); form != ConvForm::None) choose(*node, form);
     if (choice_.convs.empty()) return {};
     for (const auto& node : function_.nodes()) place(*node);
     for (Placeholder* place : function_.module().placeholders()) price(*place);
@@ -102,7 +102,7 @@ private:
 
   const Function& function_;
   const Blocks& blocks_;
-  bool winograd_;
+  ConvForms forms_;
   LayoutChoice choice_;
   MinCut cut_;
   std::unordered_map<const Node*, int> vertices_;
@@ -112,8 +112,8 @@ private:
 
 }  // namespace
 
-LayoutChoice chooseLayouts(const Function& function, const Blocks& blocks, bool winograd) {
-  return Choice(function, blocks, winograd).run();
+LayoutChoice chooseLayouts(const Function& function, const Blocks& blocks, const ConvForms& forms) {
+  return Choice(function, blocks, forms).run();
 }
 
 }  // namespace aglow

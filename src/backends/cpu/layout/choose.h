@@ -15,6 +15,6 @@ struct LayoutChoice {
 
 // Convolutions that can have blocks get them; for all other nodes that can, the fewest elements are converted and
 // computed in vain.
-LayoutChoice chooseLayouts(const Function& function, const Blocks& blocks, bool winograd);
+LayoutChoice chooseLayouts(const Function& function, const Blocks& blocks, const ConvForms& forms);
 
 }  // namespace aglow

@@ -54,7 +54,7 @@ namespace {
 
 constexpr int64_t kImageChannels = 4;
 
-// What ByteConv has to take for bytes outside of the image, if it can.
+// What NarrowConv has to take for bytes outside of the image, if it can.
 std::optional<int64_t> outsideOf(const ShiftedBytes& x) {
   const std::optional<int64_t> shift = x.known();
   if (!shift) return std::nullopt;
@@ -74,6 +74,12 @@ ConvForm byteForm(const ConvNode& node, const Conv2d& conv, int64_t lanes) {
   return conv.channels <= kImageChannels ? ConvForm::FewBytes : ConvForm::Bytes;
 }
 
+// Whole pairs of channels: a lane that holds no channel may hold what times zero is not zero.
+bool isOfHalves(const ConvNode& node) {
+  return node.filter().dim(1) % 2 == 0 && isNarrowFloats(node.x()) && node.x().node->op() == Op::Cast &&
+         fitsHalves(asConstant(node.filter())->tensor());
+}
+
 // In each output channel, the sum of all weights.
 std::vector<int64_t> weightSums(const Tensor& filter) {
   const int64_t outputs = filter.type().dim(0), each = outputs == 0 ? 0 : filter.type().elements() / outputs;
@@ -89,11 +95,12 @@ std::vector<int64_t> weightSums(const Tensor& filter) {
 }  // namespace
 
 Value imageOf(Node& node, ConvForm form) {
+  if (form == ConvForm::Halves) return node.input(0).node->input(0);
   const bool bytes = form == ConvForm::Bytes || form == ConvForm::FewBytes || form == ConvForm::DepthwiseBytes;
   return bytes ? shiftedBytes(node.input(0))->bytes : node.input(0);
 }
 
-ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
+ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   if (node.op() != Op::Conv || node.predicate()) return ConvForm::None;
   const ElemKind kind = node.type().kind();
   if (kind != ElemKind::Float32 && kind != ElemKind::Int32) return ConvForm::None;
@@ -111,11 +118,13 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd) {
     if (conv.channels == conv.outputs && members <= lanes && std::has_single_bit(static_cast<uint64_t>(members)))
       return ConvForm::Depthwise;
     const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
-    return whole ? ConvForm::Direct : ConvForm::None;
+    if (!whole) return ConvForm::None;
+    return forms.halves && isOfHalves(ConvNode(node)) ? ConvForm::Halves : ConvForm::Direct;
   }
   if (conv.channels < lanes && conv.channels <= kImageChannels) return ConvForm::Planar;
+  if (forms.halves && isOfHalves(ConvNode(node))) return ConvForm::Halves;
   const bool square = conv.kernelHeight == 3 && conv.kernelWidth == 3 && conv.isUnit();
-  if (winograd && square && cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
+  if (forms.winograd && square && cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
     return ConvForm::Winograd;
   return ConvForm::Direct;
 }
@@ -130,7 +139,7 @@ Value alongChannels(BlockSource& source, const Node& node, const Tensor& known) 
 }
 
 // (x + shift) * w is x * w + shift * w, and outside of the image x is what makes this 0.
-Value byteConv(Node& node, ConvForm form, const Conv2d& conv, const Tensor& filter, BlockSource& source) {
+Value narrowConv(Node& node, ConvForm form, const Conv2d& conv, const Tensor& filter, BlockSource& source) {
   constexpr int64_t kFour = 4;
   Builder& b = source.b;
   const ShiftedBytes image = *shiftedBytes(node.input(0));
@@ -143,14 +152,14 @@ Value byteConv(Node& node, ConvForm form, const Conv2d& conv, const Tensor& filt
           ? b.byteDepthwiseConv(
                 x, b.constant(cpu::packByteDepthwise(filter, lanes)),
                 {.strides = conv.strides, .pads = conv.pads, .dilations = conv.dilations, .outside = outside})
-          : b.byteConv(x, b.constant(cpu::packByteFilter(filter, 2 * lanes)),
-                       {.strides = conv.strides,
-                        .pads = conv.pads,
-                        .dilations = conv.dilations,
-                        .group = conv.group,
-                        .outputs = conv.outputs,
-                        .lanes = lanes,
-                        .outside = outside});
+          : b.narrowConv(x, b.constant(cpu::packNarrowFilter(filter, 2 * lanes)),
+                         {.strides = conv.strides,
+                          .pads = conv.pads,
+                          .dilations = conv.dilations,
+                          .group = conv.group,
+                          .outputs = conv.outputs,
+                          .lanes = lanes,
+                          .outside = outside});
   std::vector<int64_t> added = weightSums(filter);
   for (int64_t& sum : added) sum *= -outside;
   const ConvNode v(node);
@@ -188,8 +197,17 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
     case ConvForm::Bytes:
     case ConvForm::FewBytes:
     case ConvForm::DepthwiseBytes:
-      y = byteConv(node, form, conv, filter, source);
+      y = narrowConv(node, form, conv, filter, source);
       if (!v.bias() || isConstant(v.bias())) return y;
+      break;
+    case ConvForm::Halves:
+      y = b.narrowConv(source.blocked(imageOf(node, form)), b.constant(cpu::packNarrowFilter(filter, 2 * lanes)),
+                       {.strides = conv.strides,
+                        .pads = conv.pads,
+                        .dilations = conv.dilations,
+                        .group = conv.group,
+                        .outputs = conv.outputs,
+                        .lanes = lanes});
       break;
     default: {
       Value x = form == ConvForm::Planar ? source.planar(v.x()) : source.blocked(v.x());

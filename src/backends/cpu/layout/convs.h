@@ -12,15 +12,21 @@ enum class ConvForm : uint8_t {
   Direct,          // BlockedConv
   Winograd,        // WinogradConv
   Depthwise,       // DepthwiseConv, of groups that fill no block
-  Bytes,           // ByteConv
-  FewBytes,        // ByteConv of an image with few channels
+  Bytes,           // NarrowConv
+  FewBytes,        // NarrowConv of an image with few channels
   DepthwiseBytes,  // ByteDepthwiseConv
+  Halves,          // NarrowConv of bf16
 };
 
 // Whether the image is read as it is, in planes.
 inline bool readsPlanes(ConvForm form) { return form == ConvForm::Planar || form == ConvForm::FewBytes; }
 
-ConvForm convFormOf(Node& node, const Blocks& blocks, bool winograd);
+// What may be chosen among.
+struct ConvForms {
+  bool winograd = true;
+  bool halves = false;
+};
+ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms);
 
 // The value that a convolution in this form reads: its operand, or the bytes that this is made of.
 Value imageOf(Node& node, ConvForm form);

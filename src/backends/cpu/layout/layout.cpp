@@ -9,6 +9,7 @@ namespace aglow {
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
   pipeline.add(widenWindowsPass())
+      .add(packBlocksPass(layout))  // before weights become floats
       .add(foldWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(blockedLayoutPass(layout))

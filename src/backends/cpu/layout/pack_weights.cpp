@@ -44,7 +44,7 @@ Value columnSums(Builder& b, const Tensor& matrix, int64_t factor = 1) {
 Value byteProduct(Builder& b, Value left, const Tensor& matrix, Value panels) {
   const ShiftedBytes a = *shiftedBytes(left);
   const Value y =
-      b.byteMatMul(unsignedBytes(b, b.reshaped(a.bytes, left.shape().dims())), panels, {.n = matrix.type().dim(1)});
+      b.narrowMatMul(unsignedBytes(b, b.reshaped(a.bytes, left.shape().dims())), panels, {.n = matrix.type().dim(1)});
   const int64_t more = a.bytes.kind() == ElemKind::Int8 ? -kSignedShift : 0;
   const std::optional<int64_t> known = a.known();
   if (known) return *known + more == 0 ? y : b.add(y, columnSums(b, matrix, *known + more));
@@ -54,24 +54,62 @@ Value byteProduct(Builder& b, Value left, const Tensor& matrix, Value panels) {
   return b.add(y, b.mul(columnSums(b, matrix), shift));
 }
 
-Result<bool> packWeights(Function& function, PassContext& context, int64_t panel) {
+// The matrix in panels, in the forms that products want.
+class Panels {
+public:
+  Panels(Module& module, const Constant& constant, Tensor matrix, const VectorLayout& layout)
+      : module_(module), name_(constant.name()), matrix_(std::move(matrix)), layout_(layout), panel_(2 * layout.lanes) {
+    halves_ = layout.halves && matrix_.type().kind() == ElemKind::Float32 && fitsHalves(matrix_);
+  }
+
+  Value product(Builder& b, Value left) {
+    const int64_t n = matrix_.type().dim(1);
+    if (matrix_.type().kind() == ElemKind::Int32) return byteProduct(b, left, matrix_, narrow());
+    if (halves_ && isNarrowFloats(left) && areWorthIt(left.type()))
+      return b.narrowMatMul(narrowFloats(b, left), narrow(), {.n = n});
+    return b.packedMatMul(left, floats(), {.n = n});
+  }
+
+private:
+  // Few rows wait for memory, of which bf16 need half.
+  bool areWorthIt(const Type& left) const {
+    constexpr int64_t kFewRows = 4, kManyRows = 8, kStep = 32;
+    const int64_t k = matrix_.type().dim(0), rows = left.elements() / std::max<int64_t>(k, 1);
+    return layout_.fastHalves || rows <= kFewRows || (layout_.matrix && rows >= kManyRows && k % kStep == 0);
+  }
+
+  Value narrow() {
+    if (!packedNarrow_) packedNarrow_ = module_.addConstant(name_, cpu::packNarrowMatrix(matrix_, panel_))->result();
+    return packedNarrow_;
+  }
+  Value floats() {
+    if (!packedFloats_) packedFloats_ = module_.addConstant(name_, cpu::packMatrix(matrix_, panel_))->result();
+    return packedFloats_;
+  }
+
+  Module& module_;
+  std::string name_;
+  Tensor matrix_;
+  VectorLayout layout_;
+  int64_t panel_;
+  bool halves_ = false;  // all weights are bf16
+  Value packedNarrow_, packedFloats_;
+};
+
+Result<bool> packWeights(Function& function, PassContext& context, const VectorLayout& layout) {
   int64_t packed = 0;
   for (Constant* constant : function.module().constants()) {
     const Type& type = constant->type();
-    if (!isPackable(constant->tensor(), panel)) continue;
+    if (!isPackable(constant->tensor(), 2 * layout.lanes)) continue;
     const std::vector<Node*> products = productsBy(*constant, function);
     if (products.empty()) continue;
     const int64_t k = type.dim(type.rank() - 2), n = type.dim(type.rank() - 1);
-    const Tensor matrix = constant->tensor().retyped(type.withShape(Shape{k, n}));
-    const bool bytes = type.kind() == ElemKind::Int32;
-    Constant* panels = function.module().addConstant(
-        constant->name(), bytes ? cpu::packByteMatrix(matrix, panel) : cpu::packMatrix(matrix, panel));
+    Panels panels(function.module(), *constant, constant->tensor().retyped(type.withShape(Shape{k, n})), layout);
     for (Node* product : products) {
       Builder b(function);
       b.before(product).named(product->name());
       AGLOW_OK(building([&] {
-        const Value y = bytes ? byteProduct(b, product->input(0), matrix, panels->result())
-                              : b.packedMatMul(product->input(0), panels->result(), {.n = n});
+        const Value y = panels.product(b, product->input(0));
         replaceAllUses(product->result(), b.reshaped(y, product->type().shape().dims()));
         return true;
       }));
@@ -88,10 +126,9 @@ Result<bool> packWeights(Function& function, PassContext& context, int64_t panel
 }  // namespace
 
 Pass packWeightsPass(const VectorLayout& layout) {
-  const int64_t panel = 2 * layout.lanes;
   return {.name = "pack-weights",
           .doc = "Packs constant right sides of matrix products in panels.",
-          .run = [panel](Function& function, PassContext& context) { return packWeights(function, context, panel); }};
+          .run = [layout](Function& function, PassContext& context) { return packWeights(function, context, layout); }};
 }
 
 }  // namespace aglow

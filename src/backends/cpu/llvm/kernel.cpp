@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/cpu/llvm/byte_dot.h"
+#include "backends/cpu/llvm/narrow_dot.h"
 #include "backends/cpu/llvm/points.h"
 #include "codegen/nest/build.h"
 #include "codegen/nest/kinds.h"
@@ -131,7 +131,8 @@ private:
 
   llvm::Function* function(const Param& param, const std::string& name) {
     if (param.kind == Param::Kind::Epilogue) return epilogue(name);
-    if (param.kind == Param::Kind::Dot) return dot();
+    if (param.kind == Param::Kind::Dot) return dot("dot", b.getInt32Ty(), byteDot);
+    if (param.kind == Param::Kind::PairDot) return dot("pair_dot", b.getFloatTy(), pairDot);
     const Instr& anchor = bodyOf(instr_).front();
     const bool load = param.kind == Param::Kind::Load;
     const std::span<const Operand> side = load ? anchor.inputs() : anchor.results();
@@ -171,13 +172,14 @@ private:
     return f;
   }
 
-  llvm::Function* dot() {
-    const std::string name = fmt::format("dot_w{}", context_.target.shape().lanes);
+  llvm::Function* dot(std::string_view kind, llvm::Type* sum, decltype(byteDot) emit) {
+    const auto width = static_cast<unsigned>(context_.target.shape().lanes);
+    const std::string name = fmt::format("{}_w{}", kind, width);
     if (llvm::Function* known = context_.module.getFunction(name)) return known;
-    llvm::Type* lanes =
-        llvm::FixedVectorType::get(b.getInt32Ty(), static_cast<unsigned>(context_.target.shape().lanes));
-    llvm::Function* f = newFunction(lanes, {lanes, lanes, lanes}, name);
-    b.CreateRet(byteDot(b, context_.target, f->getArg(0), f->getArg(1), f->getArg(2)));
+    llvm::Type* sums = llvm::FixedVectorType::get(sum, width);
+    llvm::Type* groups = llvm::FixedVectorType::get(b.getInt32Ty(), width);
+    llvm::Function* f = newFunction(sums, {sums, groups, groups}, name);
+    b.CreateRet(emit(b, context_.target, f->getArg(0), f->getArg(1), f->getArg(2)));
     return f;
   }
 

@@ -1,6 +1,7 @@
 // Elements in memory and in registers, and the conversions between kinds.
 #include "backends/cpu/llvm/lanes.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <cmath>
@@ -148,6 +149,41 @@ llvm::Value* LaneBuilder::convert(llvm::Value* value, ElemKind from, ElemKind to
   llvm::Value* unused = llvm::ConstantInt::get(type(to), static_cast<uint64_t>(8 * info.bytes - info.bits));
   value = b.CreateShl(value, unused);
   return isSigned(to) ? b.CreateAShr(value, unused) : b.CreateLShr(value, unused);
+}
+
+llvm::Value* LaneBuilder::lookup(llvm::Value* table, llvm::Value* bytes) {
+  const auto entry = [&](llvm::Value* byte) {
+    llvm::Value* address = b.CreateInBoundsGEP(b.getInt8Ty(), table, b.CreateZExt(byte, b.getInt64Ty()));
+    return b.CreateAlignedLoad(b.getInt8Ty(), address, llvm::Align(1));
+  };
+  if (width_ == 1) return entry(bytes);
+  if (llvm::Triple(target_.triple()).isX86() && target_.has("avx512vbmi")) return permuted(table, bytes);
+  llvm::Value* result = llvm::PoisonValue::get(bytes->getType());
+  for (uint64_t i = 0; i < static_cast<uint64_t>(width_); ++i)
+    result = b.CreateInsertElement(result, entry(b.CreateExtractElement(bytes, i)), i);
+  return result;
+}
+
+// Both halves of the table by the lower seven bits, then the half that the highest bit says.
+llvm::Value* LaneBuilder::permuted(llvm::Value* table, llvm::Value* bytes) {
+  constexpr int kRegister = 64;
+  llvm::Type* whole = llvm::FixedVectorType::get(b.getInt8Ty(), kRegister);
+  std::vector<int> widened(kRegister, llvm::PoisonMaskElem), kept;
+  for (int i = 0; i < width_; ++i) {
+    widened[static_cast<size_t>(i)] = i;
+    kept.push_back(i);
+  }
+  llvm::Value* index = b.CreateShuffleVector(bytes, widened);
+  const auto quarter = [&](uint64_t i) {
+    llvm::Value* address = b.CreateInBoundsGEP(b.getInt8Ty(), table, b.getInt64(i * kRegister));
+    return b.CreateAlignedLoad(whole, address, llvm::Align(kRegister));
+  };
+  const auto half = [&](uint64_t first) {
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_qi_512, {},
+                             {quarter(first), index, quarter(first + 1)});
+  };
+  llvm::Value* upper = b.CreateICmpSLT(index, llvm::Constant::getNullValue(whole));
+  return b.CreateShuffleVector(b.CreateSelect(upper, half(2), half(0)), kept);
 }
 
 llvm::Value* LaneBuilder::eachLane(const std::string& name, llvm::ArrayRef<llvm::Value*> arguments,

@@ -34,6 +34,9 @@ public:
   // A primitive on values of one kind; Select's condition `a` is a truth value.
   llvm::Value* apply(Scalar op, ElemKind kind, llvm::Value* a, llvm::Value* y = nullptr, llvm::Value* z = nullptr);
 
+  // The entries of a table of 256 bytes that bytes number.
+  llvm::Value* lookup(llvm::Value* table, llvm::Value* bytes);
+
 private:
   llvm::Type* scalarType(ElemKind kind) const;
   llvm::Type* lanes(llvm::Type* scalar) const;
@@ -44,6 +47,7 @@ private:
   llvm::Value* narrowed(llvm::Value* value, ElemKind from, ElemKind to, bool saturate, ScaleRounding rounding);
   // A function of the library, by its name without the kind and width.
   llvm::Value* math(std::string_view name, llvm::ArrayRef<llvm::Value*> arguments, ElemKind kind);
+  llvm::Value* permuted(llvm::Value* table, llvm::Value* bytes);
   llvm::Value* eachLane(const std::string& name, llvm::ArrayRef<llvm::Value*> arguments, llvm::Type* scalarResult);
   llvm::Value* divide(llvm::Value* x, llvm::Value* y, ElemKind kind, bool remainder);
   llvm::Value* shift(llvm::Value* x, llvm::Value* by, bool left);

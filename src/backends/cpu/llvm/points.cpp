@@ -11,10 +11,21 @@ namespace {
 
 llvm::GlobalVariable* emitTable(llvm::Module& module, const nest::Table& table) {
   llvm::LLVMContext& c = module.getContext();
-  const std::vector<float> narrow(table.values.begin(), table.values.end());
-  llvm::Constant* data = table.kind == ElemKind::Float64 ? llvm::ConstantDataArray::get(c, table.values)
-                                                         : llvm::ConstantDataArray::get(c, narrow);
-  return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  llvm::Constant* data = nullptr;
+  if (table.kind == ElemKind::Float64) {
+    data = llvm::ConstantDataArray::get(c, table.values);
+  } else if (table.kind == ElemKind::Float32) {
+    const std::vector<float> narrow(table.values.begin(), table.values.end());
+    data = llvm::ConstantDataArray::get(c, narrow);
+  } else {
+    std::vector<uint8_t> bytes;
+    for (const double value : table.values) bytes.push_back(static_cast<uint8_t>(static_cast<int>(value)));
+    data = llvm::ConstantDataArray::get(c, bytes);
+  }
+  auto* global =
+      new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  global->setAlignment(llvm::Align(64));
+  return global;
 }
 
 }  // namespace
@@ -101,6 +112,8 @@ llvm::Value* PointEmitter::expression(const nest::Expr& e, LaneBuilder& lanes, c
       return lanes.splat(totals_[static_cast<size_t>(e.a)]);
     case Op::Given:
       return points.given;
+    case Op::Lookup:
+      return lanes.lookup(tables_[static_cast<size_t>(e.b)], at(e.a));
   }
   AGLOW_CHECK(false, "no such expression");
 }

@@ -164,10 +164,15 @@ Status Target::find(const TargetOptions& options) {
     shape.lanes = wide ? 16 : has("avx") ? 8 : 4;
     shape.registers = wide ? 32 : 16;
     shape.fma = has("fma");
+    shape.halves = wide && has("avx512bf16");
+    // On Intel's processors two products of bf16 take longer than two of f32.
+    shape.fastHalves = shape.halves && !llvm::StringRef(cpu_).contains("rapids") && cpu_ != "cooperlake";
+    shape.matrix = wide && triple.isOSLinux() && has("amx-tile") && has("amx-int8") && has("amx-bf16");
   } else {
     shape.lanes = 4;
     shape.registers = 32;
     shape.fma = true;
+    shape.halves = shape.fastHalves = triple.isAArch64() && has("bf16");
   }
   if (native) {
     shape.l1 = cacheBytes(_SC_LEVEL1_DCACHE_SIZE, shape.l1);

@@ -92,16 +92,17 @@ KernelPlan planBlockedConv(const ConvShape& s, const Machine& machine, const Cut
   return planConvTiles(s, d, TileElement::Float, machine, wish);
 }
 
-KernelPlan planByteConv(const ConvShape& shape, int64_t lanes, int64_t outside, const Machine& machine,
-                        const CutWish& wish) {
-  constexpr int64_t kFour = 4, kEach = 0x01010101;
-  ConvShape fours = shape;
-  fours.channels = shape.channels / kFour;
-  TileDesc d = convTiles(fours, lanes / kFour, machine, wish);
+KernelPlan planNarrowConv(const ConvShape& shape, ElemKind kind, int64_t lanes, int64_t outside, const Machine& machine,
+                          const CutWish& wish) {
+  constexpr int64_t kEach = 0x01010101;
+  const int64_t together = elementsTogether(kind);
+  ConvShape groups = shape;
+  groups.channels = shape.channels / together;
+  TileDesc d = convTiles(groups, lanes / together, machine, wish);
   d.outside = outside * kEach;
   d.reachesOut = shape.py > 0 || shape.bottom > 0 ? 1 : 0;
-  KernelPlan plan = planConvTiles(fours, d, TileElement::FourBytes, machine, wish);
-  plan.flops *= kFour;
+  KernelPlan plan = planConvTiles(groups, d, tileElementOf(kind), machine, wish);
+  plan.flops *= static_cast<double>(together);
   return plan;
 }
 

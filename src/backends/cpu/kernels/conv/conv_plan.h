@@ -18,9 +18,9 @@ struct ConvShape {
 
 // The filter is packed as packFilter does.
 KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine, const CutWish& wish = {});
-// Of bytes in blocks of `lanes` channels, of which a group has whole fours.
-KernelPlan planByteConv(const ConvShape& shape, int64_t lanes, int64_t outside, const Machine& machine,
-                        const CutWish& wish = {});
+// Of narrow elements in blocks of `lanes` channels, of which a group has as many as are multiplied together.
+KernelPlan planNarrowConv(const ConvShape& shape, ElemKind kind, int64_t lanes, int64_t outside, const Machine& machine,
+                          const CutWish& wish = {});
 
 // 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
 KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/kernels/conv/conv_plan.h"
+#include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "backends/cpu/kernels/reasons.h"
 #include "ops/window.h"
 
@@ -14,6 +15,11 @@ Decision lanesFit(const Problem& problem, const Machine& machine) {
   if (y.dim(4) != machine.lanes)
     return Decision::no(fmt::format("needs blocks of {} channels, has {}", machine.lanes, y.dim(4)));
   return Decision::yes();
+}
+
+Decision narrowFits(const Problem& problem, const Machine& machine) {
+  if (Decision no = multipliesPairs(problem.inType(0).kind(), machine); !no) return no;
+  return lanesFit(problem, machine);
 }
 
 // All that types and attributes say; the window's kernel is given, because filters differ. A pool has one more axis,
@@ -52,14 +58,14 @@ KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
   return planBlockedConv(shape, machine, problem.wish);
 }
 
-KernelPlan planBytes(const Problem& problem, const Machine& machine) {
-  constexpr int64_t kFour = 4;
+KernelPlan planNarrow(const Problem& problem, const Machine& machine) {
   const Type& filter = problem.inType(1);
   ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
   shape.group = problem.attrs.integer("group");
-  shape.channels = filter.dim(3) * kFour * shape.group;
+  shape.channels = filter.dim(3) * filter.dim(5) * shape.group;
   shape.outputs = problem.attrs.integer("outputs");
-  return planByteConv(shape, problem.inType(0).dim(4), problem.attrs.integer("outside"), machine, problem.wish);
+  return planNarrowConv(shape, problem.inType(0).kind(), problem.inType(0).dim(4), problem.attrs.integer("outside"),
+                        machine, problem.wish);
 }
 
 // The record has no strides and dilations, which are 1.
@@ -121,7 +127,7 @@ KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
 
 constexpr KernelRow kRows[] = {
     {Op::BlockedConv, "tiles", lanesFit, unlessEmpty<planBlocked>},
-    {Op::ByteConv, "tiles", lanesFit, unlessEmpty<planBytes>},
+    {Op::NarrowConv, "tiles", narrowFits, unlessEmpty<planNarrow>},
     {Op::WinogradConv, "winograd", lanesFit, unlessEmpty<planWinograd>},
     {Op::DepthwiseConv, "planes", lanesFit, unlessEmpty<planDepthwise>},
     {Op::ByteDepthwiseConv, "planes", lanesFit, unlessEmpty<planByteDepthwise>},

@@ -44,6 +44,7 @@ extern "C" int32_t aglow_fill_rows(const aglow::cpu::FillDesc* d, void* const* p
     const auto* from = static_cast<const uint8_t*>(p[1]) + row * d->width;
     auto* to = static_cast<uint8_t*>(p[3]) + row * d->distance;
     for (int64_t i = 0; i < d->width; ++i) to[i] = from[i];
+    for (int64_t i = d->width; i < d->filled; ++i) to[i] = 0;
   }
   return aglow::cpu::kDone;
 }

@@ -1,4 +1,4 @@
-// Which kernels multiply matrices of f32 and of bytes.
+// Which kernels multiply matrices of f32 and of narrow elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,6 +42,11 @@ Decision packedFits(const Problem& problem, const Machine& machine) {
   return Decision::yes();
 }
 
+Decision narrowFits(const Problem& problem, const Machine& machine) {
+  if (Decision no = multipliesPairs(problem.inType(0).kind(), machine); !no) return no;
+  return packedFits(problem, machine);
+}
+
 Decision fewRows(const Problem& problem, const Machine& machine) {
   if (Decision no = packedFits(problem, machine); !no) return no;
   const int64_t m = packedSizes(problem).m;
@@ -68,6 +73,31 @@ KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
                  .descriptor = descriptorBytes(desc),
                  .units = ceilDiv(desc.panels, matVecPanels(s.m)),
                  .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  setEpilogueDims(plan, s);
+  return plan;
+}
+
+KernelPlan planBlockMatVec(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kAhead = 1024;  // words
+  const Sizes s = packedSizes(problem);
+  const int64_t lanes = machine.lanes;
+  const BlockDesc desc{.depth = s.k,
+                       .columns = s.n,
+                       .vectors = ceilDiv(s.n, lanes),
+                       .panels = ceilDiv(s.n, 2 * lanes),
+                       .rows = s.m,
+                       .words = problem.inType(1).dim(1),
+                       .block = problem.attrs.integer("block"),
+                       .blocks = problem.inType(2).dim(1),
+                       .oneOffset = problem.inType(3).elements() == 1 ? 1 : 0,
+                       .ahead = kAhead};
+  KernelPlan plan;
+  plan.steps = {{.kernel = "block_sums", .descriptor = descriptorBytes(desc), .units = s.m},
+                {.kernel = fmt::format("block_matvec_b{}_m{}_w{}", problem.attrs.integer("bits"), s.m, lanes),
+                 .descriptor = descriptorBytes(desc),
+                 .units = ceilDiv(desc.panels, matVecPanels(s.m)),
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  plan.scratchBytes = s.m * desc.blocks * kBytes;
   setEpilogueDims(plan, s);
   return plan;
 }
@@ -108,22 +138,71 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
-// Rows with whole fours of bytes are read where they lie; others are copied with bytes to spare between them.
-KernelPlan planBytes(const Problem& problem, const Machine& machine) {
-  constexpr int64_t kFour = 4, kUnits = 16;
+// Where rows are long enough, and whole steps of 64 bytes.
+Decision matrixFits(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kFewRows = 8, kStep = 64;
+  if (!machine.matrix) return Decision::no("needs a processor with registers of matrices");
+  if (Decision no = packedFits(problem, machine); !no) return no;
   const Sizes s = packedSizes(problem);
-  const int64_t fours = ceilDiv(s.k, kFour);
-  TileDesc desc = matrixTiles(s.m, fours, s.n, machine);
+  if (s.m < kFewRows) return Decision::no(fmt::format("needs at least {} rows, has {}", kFewRows, s.m));
+  const int64_t bytes = s.k * static_cast<int64_t>(elemBytes(problem.inType(0).kind()));
+  if (bytes == 0 || bytes % kStep != 0)
+    return Decision::no(fmt::format("needs rows of whole steps of {} bytes, has {}", kStep, bytes));
+  return Decision::yes();
+}
+
+KernelPlan planMatrix(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kUnitFlops = 1 << 23, kPair = 32, kStep = 64, kUnits = 64;
+  const Sizes s = packedSizes(problem);
+  const ElemKind kind = problem.inType(0).kind();
+  MatrixDesc desc{.operand = 1,
+                  .rows = s.m,
+                  .rowBytes = s.k * static_cast<int64_t>(elemBytes(kind)),
+                  .steps = s.k * static_cast<int64_t>(elemBytes(kind)) / kStep,
+                  .columns = s.n,
+                  .vectors = ceilDiv(s.n, machine.lanes),
+                  .panels = ceilDiv(s.n, 2 * machine.lanes),
+                  .rowGroups = 1,
+                  .panelGroups = 1};
   KernelPlan plan;
-  if (s.k % kFour != 0) {
-    const FillDesc fill{.rows = s.m, .width = s.k, .distance = fours * kFour, .unitRows = ceilDiv(s.m, kUnits)};
+  setEpilogueDims(plan, s);
+  // What a unit reads of the left operand stays in the second-level cache for all its panels.
+  const int64_t pairs = ceilDiv(s.m, kPair),
+                wanted = std::clamp<int64_t>(static_cast<int64_t>(plan.flops) / kUnitFlops, 1, kUnits);
+  desc.rowGroups = std::clamp<int64_t>(ceilDiv(s.m * desc.rowBytes, machine.l2 / 2), 1, pairs);
+  desc.panelGroups = std::clamp<int64_t>(ceilDiv(wanted, desc.rowGroups), 1, desc.panels);
+  plan.steps = {{.kernel = "matrix_permission", .descriptor = descriptorBytes(desc)},
+                {.kernel = kind == ElemKind::BFloat16 ? "matrix_halves_w16" : "matrix_bytes_w16",
+                 .descriptor = descriptorBytes(desc),
+                 .units = desc.rowGroups * desc.panelGroups,
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  return plan;
+}
+
+// Rows with whole groups of elements are read where they lie. Others are copied with bytes to spare between them, and
+// so are those that fall into the same few lines of the cache.
+KernelPlan planNarrow(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kUnits = 16, kPage = 4096, kLine = 64, kManyRows = 8, kManyColumns = 128;
+  const Sizes s = packedSizes(problem);
+  const ElemKind kind = problem.inType(0).kind();
+  const int64_t together = elementsTogether(kind), groups = ceilDiv(s.k, together), rowBytes = s.k * elemBytes(kind);
+  TileDesc desc = matrixTiles(s.m, groups, s.n, machine);
+  KernelPlan plan;
+  const bool collide = rowBytes % kPage == 0 && s.m >= kManyRows && s.n >= kManyColumns;
+  if (s.k % together != 0 || collide) {
+    const FillDesc fill{.rows = s.m,
+                        .width = rowBytes,
+                        .filled = groups * kBytes,
+                        .distance = groups * kBytes + (collide ? kLine : 0),
+                        .unitRows = ceilDiv(s.m, kUnits)};
     plan.steps.push_back(
         {.kernel = "fill_rows", .descriptor = descriptorBytes(fill), .units = ceilDiv(s.m, fill.unitRows)});
     desc.x = {.operand = 3, .offset = 0};
-    desc.partial.offset = s.m * fours;
+    desc.xColumn = fill.distance / kBytes;
+    desc.partial.offset = s.m * desc.xColumn;
   }
-  plan.steps.push_back(planTiles(desc, machine, TileElement::FourBytes));
-  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kFour;
+  plan.steps.push_back(planTiles(desc, machine, tileElementOf(kind)));
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
   setEpilogueDims(plan, s);
   return plan;
 }
@@ -253,7 +332,9 @@ KernelPlan planDots(const Problem& problem, const Machine& machine) {
 constexpr KernelRow kRows[] = {
     {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
     {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
-    {Op::ByteMatMul, "tiles", packedFits, unlessEmpty<planBytes>},
+    {Op::BlockMatMul, "matvec", fewRows, unlessEmpty<planBlockMatVec>},
+    {Op::NarrowMatMul, "matrix", matrixFits, unlessEmpty<planMatrix>},
+    {Op::NarrowMatMul, "tiles", narrowFits, unlessEmpty<planNarrow>},
     {Op::MatMul, "dots", dotsMultiply, planDots},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };

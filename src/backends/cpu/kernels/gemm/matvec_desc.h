@@ -13,6 +13,28 @@ struct MatVecDesc {
   int64_t ahead;  // how many floats before their use weights are asked for; 0: left to the processor
 };
 
+// Few rows by a matrix of levels in blocks. A unit is a run of matVecPanels(rows) panels, or a row whose blocks are
+// summed up.
+struct BlockDesc {
+  int64_t depth, columns, vectors, panels;
+  int64_t rows;
+  int64_t words;          // of a column
+  int64_t block, blocks;  // rows of the matrix in a block; blocks of a column
+  int64_t oneOffset;      // 1: all blocks have the same
+  int64_t ahead;          // how many words before their use levels are asked for; 0: left to the processor
+};
+// Numbers of its addresses.
+enum BlockAddress : int { kBlockA = 1, kBlockLevels, kBlockScales, kBlockOffsets, kBlockScratch };
+
+// Rows by panels of 32 columns on matrix registers. A unit is a group of pairs of 16 rows by a group of panels.
+struct MatrixDesc {
+  int64_t operand;  // number of the left operand's address
+  int64_t rows, rowBytes;
+  int64_t steps;  // of 64 bytes
+  int64_t columns, vectors, panels;
+  int64_t rowGroups, panelGroups;
+};
+
 // Panels that are read side by side, so that several streams come from memory at once.
 constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
 inline constexpr int64_t kMatVecRows = 4;
@@ -32,9 +54,9 @@ struct SpreadDesc {
   int64_t unitRows;
 };
 
-// Rows of bytes with some to spare after each, in scratch memory. A unit is `unitRows` rows.
+// Rows of bytes, each with zeros up to `filled` of them, in scratch memory. A unit is `unitRows` rows.
 struct FillDesc {
-  int64_t rows, width, distance;
+  int64_t rows, width, filled, distance;
   int64_t unitRows;
 };
 

@@ -55,21 +55,84 @@ Tensor packFilter(const Tensor& filter, int64_t panel) {
   return packed;
 }
 
-Tensor packByteFilter(const Tensor& filter, int64_t panel) {
-  constexpr int64_t kFour = 4;
-  const Type& type = filter.type();
-  AGLOW_CHECK(type.kind() == ElemKind::Int32 && type.rank() == 4, "cannot pack bytes of " + type.text());
-  const int64_t outputs = type.dim(0), channels = type.dim(1), taps = type.dim(2) * type.dim(3);
-  const int64_t fours = ceilDiv(channels, kFour);
-  Tensor packed(Type(ElemKind::Int8, Shape{ceilDiv(outputs, panel), type.dim(2), type.dim(3), fours, panel, kFour}));
-  const auto* from = filter.ref().as<const int32_t>();
-  auto* to = reinterpret_cast<int8_t*>(packed.mutableData());
-  for (int64_t o = 0; o < outputs; ++o)
-    for (int64_t c = 0; c < channels; ++c)
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t place = ((o / panel * taps + tap) * fours + c / kFour) * panel + o % panel;
-        to[place * kFour + c % kFour] = static_cast<int8_t>(from[(o * channels + c) * taps + tap]);
+namespace {
+
+// How far it is from one output, channel or tap to the next.
+struct FilterSteps {
+  int64_t output, channel, tap;
+};
+
+template <int64_t kTogether, class From, class To, class Convert>
+void packTogether(const From* from, const FilterSteps& step, const Shape& filter, int64_t panel, To* all,
+                  Convert convert) {
+  const int64_t outputs = filter[0], channels = filter[1], taps = filter[2] * filter[3];
+  const int64_t groups = ceilDiv(channels, kTogether);
+  eachPanel(ceilDiv(outputs, panel), [&](int64_t p) {
+    To* to = all + p * taps * groups * panel * kTogether;
+    const int64_t first = p * panel, count = std::min(panel, outputs - first);
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t o = 0; o < count; ++o)
+          to[((tap * groups + c / kTogether) * panel + o) * kTogether + c % kTogether] =
+              convert(from[(first + o) * step.output + c * step.channel + tap * step.tap]);
+  });
+}
+
+// Of a filter [outputs, channels, kernel height, kernel width] whose elements lie as `step` says.
+Tensor packNarrow(const Tensor& weights, const FilterSteps& step, const Shape& filter, int64_t panel) {
+  constexpr int64_t kBytes = 4, kHalves = 2;
+  const bool bytes = weights.type().kind() == ElemKind::Int32;
+  AGLOW_CHECK(bytes || weights.type().kind() == ElemKind::Float32, "cannot pack " + weights.type().text());
+  const int64_t together = bytes ? kBytes : kHalves;
+  Tensor packed(
+      Type(bytes ? ElemKind::Int8 : ElemKind::BFloat16,
+           Shape{ceilDiv(filter[0], panel), filter[2], filter[3], ceilDiv(filter[1], together), panel, together}));
+  if (bytes) {
+    packTogether<kBytes>(weights.ref().as<const int32_t>(), step, filter, panel,
+                         reinterpret_cast<int8_t*>(packed.mutableData()),
+                         [](int32_t value) { return static_cast<int8_t>(value); });
+  } else {
+    constexpr int kUpperHalf = 16;
+    packTogether<kHalves>(weights.ref().as<const uint32_t>(), step, filter, panel,
+                          reinterpret_cast<uint16_t*>(packed.mutableData()),
+                          [](uint32_t bits) { return static_cast<uint16_t>(bits >> kUpperHalf); });
+  }
+  return packed;
+}
+
+}  // namespace
+
+Tensor packNarrowFilter(const Tensor& filter, int64_t panel) {
+  const Shape& shape = filter.type().shape();
+  AGLOW_CHECK(shape.rank() == 4, "cannot pack " + filter.type().text());
+  const int64_t taps = shape[2] * shape[3];
+  return packNarrow(filter, {.output = shape[1] * taps, .channel = taps, .tap = 1}, shape, panel);
+}
+
+// The columns of a matrix are the outputs of a filter with one tap.
+Tensor packNarrowMatrix(const Tensor& b, int64_t panel) {
+  const int64_t k = b.type().dim(0), n = b.type().dim(1);
+  const Tensor packed = packNarrow(b, {.output = 1, .channel = n, .tap = 0}, Shape{n, k, 1, 1}, panel);
+  const Shape& shape = packed.type().shape();
+  return packed.retyped(packed.type().withShape(Shape{shape[0], shape[3], shape[4], shape[5]}));
+}
+
+Tensor packLevels(const Tensor& levels, int64_t bits, int64_t panel) {
+  constexpr int64_t kWordBits = 32, kByteBits = 8, kWordBytes = 4;
+  const Type& type = levels.type();
+  AGLOW_CHECK(type.kind() == ElemKind::UInt8 && type.rank() == 2, "cannot pack " + type.text());
+  const int64_t k = type.dim(0), n = type.dim(1), words = ceilDiv(k * bits, kWordBits);
+  Tensor packed(Type(ElemKind::UInt8, Shape{ceilDiv(n, panel), words, panel, kWordBytes}));
+  const auto* from = levels.ref().as<const uint8_t>();
+  auto* to = reinterpret_cast<uint8_t*>(packed.mutableData());
+  eachPanel(ceilDiv(n, panel), [&](int64_t p) {
+    for (int64_t c = 0; c < k; ++c)
+      for (int64_t j = p * panel; j < std::min((p + 1) * panel, n); ++j) {
+        const int64_t word = (p * words + c * bits / kWordBits) * panel + j % panel, bit = c * bits % kWordBits;
+        uint8_t& byte = to[word * kWordBytes + bit / kByteBits];
+        byte = static_cast<uint8_t>(byte | from[c * n + j] << bit % kByteBits);
       }
+  });
   return packed;
 }
 
@@ -85,19 +148,6 @@ Tensor packByteDepthwise(const Tensor& filter, int64_t lanes) {
     for (int64_t tap = 0; tap < taps; ++tap)
       to[(c / lanes * taps + tap) * lanes + c % lanes] = static_cast<int8_t>(from[c * taps + tap]);
   return packed;
-}
-
-// The columns of a matrix are the outputs of a filter with one tap.
-Tensor packByteMatrix(const Tensor& b, int64_t panel) {
-  const int64_t k = b.type().dim(0), n = b.type().dim(1);
-  Tensor turned(Type(ElemKind::Int32, Shape{n, k, 1, 1}));
-  const auto* from = b.ref().as<const int32_t>();
-  auto* to = reinterpret_cast<int32_t*>(turned.mutableData());
-  for (int64_t row = 0; row < k; ++row)
-    for (int64_t column = 0; column < n; ++column) to[column * k + row] = from[row * n + column];
-  const Tensor packed = packByteFilter(turned, panel);
-  const Shape& shape = packed.type().shape();
-  return packed.retyped(packed.type().withShape(Shape{shape[0], shape[3], shape[4], shape[5]}));
 }
 
 }  // namespace aglow::cpu

@@ -17,8 +17,10 @@ alignas(64) inline constexpr float kZeros[kBlock] = {};
 // How tiles of f32 are multiplied.
 template <int W>
 struct FloatProducts {
-  using Element = float;
-  using Vector = Lanes<float, W>;
+  using Element = float;  // of the operands
+  using Sum = float;
+  using Weights = Lanes<Element, W>;
+  using Vector = Lanes<Sum, W>;
 
   const float* outside = kZeros;
 
@@ -31,7 +33,9 @@ struct FloatProducts {
 template <int W>
 struct ByteProducts {
   using Element = int32_t;
-  using Vector = Lanes<int32_t, W>;
+  using Sum = int32_t;
+  using Weights = Lanes<Element, W>;
+  using Vector = Lanes<Sum, W>;
 
   const int32_t* outside;
   bool outsideCounts;
@@ -39,6 +43,23 @@ struct ByteProducts {
 
   AGLOW_INLINE bool countsOutside() const { return outsideCounts; }
   AGLOW_INLINE Vector add(Element x, Vector weights, Vector sum) const {
+    return dot(sum, splat<int32_t, W>(x), weights);
+  }
+};
+
+// An element is two bf16 of neighbouring channels.
+template <int W>
+struct PairProducts {
+  using Element = int32_t;
+  using Sum = float;
+  using Weights = Lanes<Element, W>;
+  using Vector = Lanes<Sum, W>;
+
+  PairDot<W>* dot;
+  const int32_t* outside = reinterpret_cast<const int32_t*>(kZeros);
+
+  static AGLOW_INLINE bool countsOutside() { return false; }
+  AGLOW_INLINE Vector add(Element x, Weights weights, Vector sum) const {
     return dot(sum, splat<int32_t, W>(x), weights);
   }
 };
@@ -100,7 +121,7 @@ AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
         const T* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
         if (everyRow && (y < 0 || y >= d.height)) {
           AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-            const V weights = loadLanes<V>(w + c * W);
+            const auto weights = loadLanes<typename Products::Weights>(w + c * W);
             AGLOW_UNROLL for (int r = 0; r < R; ++r) sums[r][c] =
                 products.add(products.outside[0], weights, sums[r][c]);
           }
@@ -121,8 +142,8 @@ AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
         if (part.prefetches)
           for (int64_t line = 0; line < d.prefetch; ++line) __builtin_prefetch(w + part.ahead + line * kLine, 0, 2);
         AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) {
-          V weights[C];
-          AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<V>(w + c * W);
+          typename Products::Weights weights[C];
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) weights[c] = loadLanes<typename Products::Weights>(w + c * W);
           AGLOW_UNROLL for (int r = 0; r < R; ++r) {
             T value;
             __builtin_memcpy(&value, at[r] + i * channel[r], sizeof(T));
@@ -166,7 +187,7 @@ AGLOW_INLINE void computeTile(const Products& products, const TileDesc& d,
     if (d.wide)
       addToTotals<double, W>(totals, first, last, sums);
     else
-      addToTotals<typename Products::Element, W>(totals, first, last, sums);
+      addToTotals<typename Products::Sum, W>(totals, first, last, sums);
   }
   if (!part.last) return;
   // Mostly through memory, so that what is fused with a result appears once in the code and not R times.
@@ -238,7 +259,7 @@ AGLOW_INLINE void computeTiles(const Products& products, const TileDesc& d, cons
 // All results of the units begin to end, through the epilogue or to memory.
 template <int W, int R, class Products>
 AGLOW_INLINE int32_t tileStep(const Products& products, const TileDesc& d, void* const* p, int64_t begin, int64_t end,
-                              Epilogue<W, typename Products::Element>* epilogue) {
+                              Epilogue<W, typename Products::Sum>* epilogue) {
   using T = typename Products::Element;
   const auto out = [&](typename Products::Vector value, int64_t image, int64_t vector, int64_t row, int64_t column)
                        __attribute__((always_inline)) {

@@ -16,8 +16,8 @@ struct TilePlace {
 //   c / block * xBlock + y * xRow + x * xColumn + c % block * xChannel
 // and the filter's row for the tap (ky, kx) and that channel, panel by panel, at
 //   panel * wPanel + ((ky * kw + kx) * channels + c) * wRow.
-// All distances are in elements, which are f32, or four bytes of neighbouring channels. A product of matrices has the
-// rows of its left operand as columns of one row.
+// All distances are in elements, which are f32, or four bytes or two bf16 of neighbouring channels. A product of
+// matrices has the rows of its left operand as columns of one row.
 struct TileDesc {
   TilePlace x, w, partial;
 

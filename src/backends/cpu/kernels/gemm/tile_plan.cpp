@@ -62,6 +62,19 @@ bool maybeCut(const TileDesc& d, const TileCut& cut, int64_t rows, int64_t weigh
 
 }  // namespace
 
+TileElement tileElementOf(ElemKind kind) {
+  return kind == ElemKind::BFloat16   ? TileElement::TwoHalves
+         : elementsTogether(kind) > 1 ? TileElement::FourBytes
+                                      : TileElement::Float;
+}
+
+int64_t elementsTogether(ElemKind kind) { return kBytes / static_cast<int64_t>(elemBytes(kind)); }
+
+Decision multipliesPairs(ElemKind kind, const Machine& machine) {
+  if (tileElementOf(kind) != TileElement::TwoHalves || machine.lanes != 8) return Decision::yes();
+  return Decision::no("needs vectors of 4 or 16 lanes for pairs of bf16, has 8");
+}
+
 int64_t highestTile(const Machine& machine) { return machine.registers >= 32 ? 14 : 6; }
 
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine) {
@@ -94,6 +107,7 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, TileElement element) {
 KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>& cut, TileElement element) {
   constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
   constexpr int64_t kUnits = 64, kUnitsWithPasses = 16;
+  constexpr std::string_view kNames[] = {"tiles", "byte_tiles", "pair_tiles"};
   const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
   const int64_t allTiles = d.outHeight * d.tiles, images = imagesOf(d);
   const int64_t panelBytes = d.channels * d.kh * d.kw * panel * kBytes;
@@ -134,11 +148,12 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>
   d.prefetchable = ceilDiv(d.block * panel * kBytes, kLineBytes);
   d.prefetch = weightsFit || d.wRow != panel ? 0 : ceilDiv(d.prefetchable, unitTiles);
 
-  KernelStep step{.kernel = fmt::format("{}_r{}_w{}", exact ? "byte_tiles" : "tiles", rows, machine.lanes),
+  KernelStep step{.kernel = fmt::format("{}_r{}_w{}", kNames[static_cast<size_t>(element)], rows, machine.lanes),
                   .descriptor = descriptorBytes(d),
                   .units = unitsOf(d),
                   .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
   if (exact) step.functions.push_back({.kind = FunctionParam::Kind::Dot});
+  if (element == TileElement::TwoHalves) step.functions.push_back({.kind = FunctionParam::Kind::PairDot});
   return step;
 }
 

@@ -10,7 +10,13 @@ namespace aglow::cpu {
 // fields that say where operands lie and how large they are is for the caller to change.
 TileDesc matrixTiles(int64_t rows, int64_t depth, int64_t columns, const Machine& machine);
 
-enum class TileElement : uint8_t { Float, FourBytes };
+enum class TileElement : uint8_t { Float, FourBytes, TwoHalves };
+
+// Of an operand of narrow elements: how they are multiplied, and how many of them together.
+TileElement tileElementOf(ElemKind kind);
+int64_t elementsTogether(ElemKind kind);
+// Whether there are kernels for them.
+Decision multipliesPairs(ElemKind kind, const Machine& machine);
 
 // Parts that units should fall into: of the positions (rows of a matrix), or of the panels (its columns).
 struct TileCut {

@@ -1,4 +1,4 @@
-#include "backends/cpu/llvm/byte_dot.h"
+#include "backends/cpu/llvm/narrow_dot.h"
 
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -74,6 +74,30 @@ llvm::Value* byteDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* su
   if (lanes == 4 && target.machine().getTargetTriple().isAArch64() && target.has("dotprod"))
     return bySignedDots(b, sum, bytes, weights);
   return byPlaces(b, sum, bytes, weights);
+}
+
+llvm::Value* pairDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* sum, llvm::Value* pairs,
+                     llvm::Value* weights) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(sum->getType())->getNumElements();
+  llvm::Type* halves = llvm::FixedVectorType::get(b.getBFloatTy(), 2 * lanes);
+  if (target.shape().halves) {
+    llvm::Value *x = b.CreateBitCast(pairs, halves), *w = b.CreateBitCast(weights, halves);
+    if (target.machine().getTargetTriple().isX86())
+      return call(b,
+                  ofWidth(lanes, llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128,
+                          llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256, llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512),
+                  {sum, x, w});
+    return b.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_bfdot, {sum->getType(), halves}, {sum, x, w});
+  }
+  // A bf16 is the upper half of an f32.
+  constexpr uint64_t kHalf = 16, kUpper = 0xFFFF0000;
+  const auto product = [&](llvm::Value* x, llvm::Value* w, llvm::Value* to) {
+    return b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {to->getType()},
+                             {b.CreateBitCast(x, to->getType()), b.CreateBitCast(w, to->getType()), to});
+  };
+  llvm::Value* upper = llvm::ConstantInt::get(pairs->getType(), kUpper);
+  sum = product(b.CreateShl(pairs, kHalf), b.CreateShl(weights, kHalf), sum);
+  return product(b.CreateAnd(pairs, upper), b.CreateAnd(weights, upper), sum);
 }
 
 }  // namespace aglow::codegen

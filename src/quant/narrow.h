@@ -1,0 +1,19 @@
+// Precisions that need no profile: products of bf16, and weights of a few bits under activations that stay floats.
+#pragma once
+
+#include "quant/request.h"
+
+namespace aglow::quant {
+
+// As the request's precision does it, which needs no profile. False where nothing in the function can be changed. Usage
+// error where a name to keep is unknown.
+Result<bool> narrow(Function& function, const Request& request);
+
+// What products with constant weights read is rounded to bf16 where it is made, and their weights are too; sums,
+// normalisations and the outputs of the model stay f32. False where there is no such product.
+Result<bool> useHalves(Function& function, const Names& keepFloat);
+
+// Weights of matrix products become integers of `bits` bits, 4 or 8, with a scale for every 32 rows of each column.
+Result<bool> quantizeWeightsOnly(Function& function, const Names& keepFloat, int bits);
+
+}  // namespace aglow::quant
