@@ -154,8 +154,8 @@ std::string cacheKey(const Compilation& compilation, const CompileOptions& optio
   text += printString(options.startFrom) + "\n";
   for (const std::string& name : options.disabled) text += printString(name) + "\n";
   if (const quant::Request* request = options.quantize.get()) {
-    text += fmt::format("{} {} {} {}\n", request->precision->name, request->calibration.row->name, request->calibration.parameter,
-                        request->schema->name);
+    text += fmt::format("{} {} {} {}\n", request->precision->name, request->calibration.row->name,
+                        request->calibration.parameter, request->schema->name);
     for (const std::string& name : request->keepFloat) text += printString(name) + "\n";
     text += quant::profileText(request->profile);
   }

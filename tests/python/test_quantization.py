@@ -143,7 +143,7 @@ def test_python_has_the_same(tmp_path, profile):
         aglow.profile(DIGITS, [])
     with pytest.raises(aglow.UsageError, match="no input 'picture'"):
         aglow.profile(DIGITS, [{"picture": images[0]}])
-    with pytest.raises(aglow.UsageError, match="expected 'float' or 'int8'"):
+    with pytest.raises(aglow.UsageError, match="expected one of float, int8"):
         aglow.compile(DIGITS, precision="int4")
     with pytest.raises(aglow.UsageError, match="needs a profile"):
         aglow.compile(DIGITS, precision="int8")
