@@ -20,11 +20,12 @@ target_link_libraries(_core PRIVATE aglow_library)
 # Other modules of the same process may hold the same libraries.
 target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 
+# The parts of the wheel are installed when they are asked for: a prefix has no place for them.
 if(TARGET aglow_module)
   load_llvm_when_needed(_core)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/aglow)
   file(CREATE_LINK ${CMAKE_BINARY_DIR}/aglow_llvm.so ${CMAKE_BINARY_DIR}/python/aglow/aglow_llvm.so SYMBOLIC)
-  install(TARGETS aglow_module LIBRARY DESTINATION aglow COMPONENT python)
+  install(TARGETS aglow_module LIBRARY DESTINATION aglow COMPONENT python EXCLUDE_FROM_ALL)
 endif()
 
 set(PACKAGE ${CMAKE_BINARY_DIR}/python/aglow)
@@ -35,4 +36,4 @@ foreach(file ${PYTHON_FILES})
   get_filename_component(name ${file} NAME)
   file(CREATE_LINK ${file} ${PACKAGE}/${name} SYMBOLIC)
 endforeach()
-install(TARGETS _core LIBRARY DESTINATION aglow COMPONENT python)
+install(TARGETS _core LIBRARY DESTINATION aglow COMPONENT python EXCLUDE_FROM_ALL)

@@ -39,6 +39,16 @@ def test_the_program_is_installed(prefix):
     assert call(prefix / "bin" / "aglow", "--version").startswith("aglow ")
 
 
+def test_no_library_is_looked_for_in_the_working_folder(program, prefix):
+    """An empty place in the list of folders is the one that a program happens to be called in."""
+    built = [program, *program.parent.glob("aglow_llvm.so")]
+    installed = [prefix / "bin" / "aglow", *prefix.rglob("aglow_llvm.so")]
+    assert len(built) == len(installed)
+    for file in built + installed:
+        for places in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", call("readelf", "-d", file)):
+            assert all(places.split(":")), f"{file}: {places}"
+
+
 def test_headers_stand_alone(prefix, tmp_path):
     for name, compiler in (("a.c", ["cc", "-std=c99"]), ("a.cpp", ["c++", "-std=c++17"])):
         source = tmp_path / name
