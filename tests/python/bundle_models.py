@@ -69,6 +69,27 @@ def int8():
             {"x": np.random.default_rng(5).normal(size=(6, 40)).astype(np.float32)})
 
 
+def quantized():
+    """Convolutions of bytes, a table and a product by integers: all but the ends is exact."""
+    net = Net()
+
+    def rounded(value, scale, zero):
+        scale, zero = net.constant(np.float32(scale)), net.constant(np.uint8(zero))
+        return net.node("DequantizeLinear", net.node("QuantizeLinear", value, scale, zero), scale, zero)
+
+    def weights(*shape):
+        integers = net.constant(net.random.integers(-127, 128, shape).astype(np.int8))
+        scales = net.constant(net.random.uniform(0.002, 0.01, shape[0]).astype(np.float32))
+        return net.node("DequantizeLinear", integers, scales, net.constant(np.zeros(shape[0], np.int8)), axis=0)
+
+    first = net.node("Conv", rounded("x", 0.02, 128), weights(32, 16, 3, 3), pads=[1, 1, 1, 1])
+    each = net.node("Conv", rounded(net.node("Relu", first), 0.05, 0), weights(32, 1, 3, 3), group=32, strides=[2, 2])
+    table = rounded(net.node("Sigmoid", rounded(each, 0.04, 131)), 1 / 256, 0)
+    last = rounded(net.node("Conv", table, weights(20, 32, 1, 1)), 0.03, 120)
+    return (net.model([("x", TensorProto.FLOAT, [1, 16, 9, 9])], [("y", TensorProto.FLOAT, last)]),
+            {"x": np.random.default_rng(8).normal(size=(1, 16, 9, 9)).astype(np.float32)})
+
+
 def f16():
     """Half precision throughout."""
     net = Net()
@@ -126,8 +147,8 @@ def branches():
              "i": np.array([4, 0, 15, -2], np.int64)})
 
 
-MODELS = {"convnet": convnet, "branches": branches, "resnet50": resnet50, "mlp": mlp, "int8": int8, "f16": f16,
-          "gather": gather}
+MODELS = {"convnet": convnet, "branches": branches, "resnet50": resnet50, "mlp": mlp, "int8": int8,
+          "quantized": quantized, "f16": f16, "gather": gather}
 # Of results against the interpreter's: relative, absolute.
 TOLERANCES = {"convnet": (1e-4, 1e-6), "branches": (1e-4, 1e-5), "resnet50": (1e-4, 1e-4), "mlp": (1e-4, 1e-5),
-              "int8": (0, 0.0401), "f16": (4e-3, 1e-4), "gather": (0, 0)}
+              "int8": (0, 0.0401), "quantized": (0, 0), "f16": (4e-3, 1e-4), "gather": (0, 0)}

@@ -17,7 +17,7 @@ def test_aarch64_unoptimized(program, tmp_path, name):
     Bundle(program, tmp_path, name, AARCH64, ["-O", "0"]).verify()
 
 
-@pytest.mark.parametrize("name", ["convnet", "mlp", "f16"])
+@pytest.mark.parametrize("name", ["convnet", "mlp", "quantized", "f16"])
 def test_riscv64(program, tmp_path, name):
     RISCV64.require()
     Bundle(program, tmp_path, name, RISCV64).verify()
