@@ -208,6 +208,39 @@ std::string anyRows() {
       .bytes();
 }
 
+// The digits' probabilities for an image of one number, with a precision.
+std::vector<float> probabilities(const aglow_options* options) {
+  aglow_model* model = loaded(kDigits, options);
+  if (model == nullptr) return {};
+  std::vector<float> image(aglow_input(model, 0)->bytes / sizeof(float), 0.4F);
+  std::vector<float> result(aglow_output(model, 0)->bytes / sizeof(float));
+  EXPECT_EQ(aglow_bind_input(model, 0, image.data(), image.size() * sizeof(float)), AGLOW_OK);
+  EXPECT_EQ(aglow_bind_output(model, 0, result.data(), result.size() * sizeof(float)), AGLOW_OK);
+  EXPECT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  aglow_free(model);
+  return result;
+}
+
+TEST(CApi, TakesPrecisions) {
+  aglow_options* options = aglow_options_new();
+  ASSERT_EQ(aglow_options_set_backend(options, "interpreter"), AGLOW_OK);
+  const std::vector<float> exact = probabilities(options);
+  for (const char* precision : {"bf16", "int8-weights", "int4-weights"}) {
+    ASSERT_EQ(aglow_options_set_precision(options, precision, nullptr), AGLOW_OK) << aglow_error_text();
+    const std::vector<float> rounded = probabilities(options);
+    EXPECT_NE(rounded, exact) << precision;
+    EXPECT_THAT(rounded, ::testing::Pointwise(::testing::FloatNear(0.05F), exact)) << precision;
+  }
+  ASSERT_EQ(aglow_options_set_precision(options, "bf16", "Conv,MatMul"), AGLOW_OK);
+  EXPECT_EQ(probabilities(options), exact);
+  ASSERT_EQ(aglow_options_set_precision(options, "float", nullptr), AGLOW_OK);
+  EXPECT_EQ(probabilities(options), exact);
+  EXPECT_EQ(aglow_options_set_precision(options, "int8", nullptr), AGLOW_USAGE);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("'int8' is not a precision that needs no profile"));
+  EXPECT_EQ(aglow_options_set_int8(options, "no such file", nullptr, nullptr, nullptr), AGLOW_FILE);
+  aglow_options_free(options);
+}
+
 TEST(CApi, SessionsTakeAnySize) {
   const std::string file = anyRows();
   aglow_options* options = aglow_options_new();
