@@ -3,9 +3,9 @@
 
     PYTHONPATH=build/python run_bits.py FOLDER|MODEL.onnx…
 
-A folder holds NAME/model.onnx with NAME/test_data_set_*/input_*.pb, as run_models.py takes them, or NAME.onnx with
-inputs in NAME/INPUT.npy; inputs that are not there are drawn. Every model has a process of its own. Fails where bytes
-differ or a run does, unless the model is not supported at all.
+A folder holds NAME/model.onnx with NAME/test_data_set_*/input_*.pb, or Caffe2 nets NAME/predict_net.pb with init_net.pb,
+as run_models.py takes them, or NAME.onnx with inputs in NAME/INPUT.npy; inputs that are not there are drawn. Every model
+has a process of its own. Fails where bytes differ or a run does, unless the model is not supported at all.
 """
 import argparse
 import concurrent.futures
@@ -21,12 +21,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+import run_models  # noqa: E402
 
 from harness import case, onnx_cases, report  # noqa: E402
 
 THREADS = (1, 2, 3, 7, 16)
 STREAMS = 8  # runs at once
 UNSUPPORTED = 3  # exit code, as the program has it
+NET = "predict_net.pb"
 
 
 def drawn(spec, seed):
@@ -40,6 +42,11 @@ def drawn(spec, seed):
 
 def inputs_of(path, model, sets):
     """Lists of inputs by name."""
+    if path.name == NET:
+        entry = run_models.manifest(path.parents[1])[path.parent.name]
+        kinds = {spec.name: spec.dtype for spec in model.inputs}
+        return [{name: np.load(path.parent / f"input_{i}.npy").astype(kinds[name])
+                 for i, (name, *_) in enumerate(entry["inputs"])}]
     folders = sorted(path.parent.glob("test_data_set_*"))[:sets]
     if folders:
         graph = onnx.load(path, load_external_data=False).graph
@@ -74,9 +81,10 @@ def differences_by(cache, source, threads, streams, sets):
     import aglow
     path, given = (source, None) if isinstance(source, pathlib.Path) else (None, source)
     what = str(path) if path else given[0]
+    init = str(path.with_name("init_net.pb")) if path and path.name == NET else None
     bad, runs, wanted = [], 0, None
     for count in threads:
-        model = aglow.compile(what, backend="cpu", threads=count, contexts=streams, cache=cache)
+        model = aglow.compile(what, init=init, backend="cpu", threads=count, contexts=streams, cache=cache)
         inputs = inputs_of(path, model, sets) if path else given[1]
         work = list(enumerate(inputs)) * -(-streams // len(inputs))
 
@@ -122,8 +130,8 @@ def models_of(paths):
         if path.is_file():
             yield path.stem, path
             continue
-        for file in sorted([*path.glob("*/model.onnx"), *path.glob("*.onnx")]):
-            yield (file.parent.name if file.name == "model.onnx" else file.stem), file
+        for file in sorted([*path.glob("*/model.onnx"), *path.glob(f"*/{NET}"), *path.glob("*.onnx")]):
+            yield (file.parent.name if file.name in ("model.onnx", NET) else file.stem), file
 
 
 def main():
