@@ -257,6 +257,7 @@ Result<std::vector<std::string>> generateBundle(const Bundle& bundle, const Targ
     const Abandoned<llvm::Module> module(newModule(*context, bundle.name, target));
     const Abandoned<BundleEmitter> emitter(std::make_unique<BundleEmitter>(*module, bundle, target));
     emitter->run();
+    checkModule(*module);
     optimizeModule(*module, target);
     for (const CodeFile file : files) contents.push_back(writeModule(*module, target, file));
     return context.status();

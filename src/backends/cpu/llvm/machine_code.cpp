@@ -1,5 +1,6 @@
 // LLVM's optimizer and its code generator.
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -8,30 +9,35 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Scalar/SCCP.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "backends/cpu/llvm/guard.h"
 #include "backends/cpu/llvm/library.h"
 #include "backends/cpu/llvm/module.h"
+#include "backends/cpu/llvm/steps.h"
 
 namespace aglow::codegen {
 
 namespace {
 
-std::string emitFile(const llvm::Module& optimized, const Target& target, llvm::CodeGenFileType type) {
+std::string emitFile(llvm::Module& module, const Target& target, llvm::CodeGenFileType type) {
   struct Work {
-    explicit Work(const llvm::Module& source) : module(llvm::CloneModule(source)) {}
-
-    std::unique_ptr<llvm::Module> module;  // a copy: code generation changes what it works on
     llvm::SmallString<0> bytes;
     llvm::raw_svector_ostream stream{bytes};
     llvm::legacy::PassManager passes;
   };
-  const Abandoned<Work> work(std::make_unique<Work>(optimized));
+  const Abandoned<Work> work(std::make_unique<Work>());
   const bool impossible = target.machine().addPassesToEmitFile(work->passes, work->stream, nullptr, type);
   AGLOW_CHECK(!impossible, "LLVM cannot write this kind of file for " + target.triple());
-  work->passes.run(*work->module);
+  work->passes.run(module);
   return std::string(work->bytes.str());
+}
+
+std::string emitCopy(const llvm::Module& module, const Target& target, llvm::CodeGenFileType type) {
+  const Abandoned<llvm::Module> copy(llvm::CloneModule(module));
+  return emitFile(*copy, target, type);
 }
 
 // The optimizer's passes and what they find out.
@@ -57,12 +63,41 @@ struct Optimizer {
   llvm::ModulePassManager passes;
 };
 
+// Each step's kernel with the constants that the step gives it, foremost the descriptor: most of a kernel is for other
+// problems than this one, and is dropped here, before epilogues go into it and it goes into the step.
+void specialiseKernels(llvm::Module& module, llvm::FunctionAnalysisManager& analyses) {
+  std::vector<llvm::CallInst*> calls;
+  for (llvm::Function& step : module)
+    if (step.hasFnAttribute(kStepAttribute))
+      for (llvm::Instruction& instruction : llvm::instructions(step))
+        if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) calls.push_back(call);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SCCPPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::CallInst* call : calls) {
+    llvm::Function* kernel = call->getCalledFunction();
+    if (kernel == nullptr || !kernel->hasLocalLinkage() || kernel->isDeclaration()) continue;
+    if (!kernel->hasOneUse()) {
+      llvm::ValueToValueMapTy values;
+      kernel = llvm::CloneFunction(kernel, values);
+      call->setCalledFunction(kernel);
+    }
+    for (llvm::Argument& argument : kernel->args())
+      if (auto* given = llvm::dyn_cast<llvm::Constant>(call->getArgOperand(argument.getArgNo())))
+        argument.replaceAllUsesWith(given);
+    passes.run(*kernel, analyses);
+  }
+}
+
 }  // namespace
 
-void optimizeModule(llvm::Module& module, const Target& target) {
+void checkModule(const llvm::Module& module) {
   std::string fault;
   llvm::raw_string_ostream text(fault);
   AGLOW_CHECK(!llvm::verifyModule(module, &text), "the generated module is not valid: " + text.str());
+}
+
+void optimizeModule(llvm::Module& module, const Target& target) {
   const Abandoned<Optimizer> optimizer(std::make_unique<Optimizer>(target));
   const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
@@ -71,7 +106,8 @@ void optimizeModule(llvm::Module& module, const Target& target) {
   if (chosen == llvm::OptimizationLevel::O0) {
     optimizer->passes = optimizer->builder.buildO0DefaultPipeline(chosen);
   } else {
-    // The library's functions are optimized already: they go where they are called before any pass looks at them.
+    // The library's functions are optimized already: they go where they are called before any other pass looks at them.
+    specialiseKernels(module, optimizer->functions);
     optimizer->passes.addPass(llvm::AlwaysInlinerPass());
     optimizer->passes.addPass(llvm::GlobalDCEPass());
     optimizer->passes.addPass(optimizer->builder.buildPerModuleDefaultPipeline(chosen));
@@ -85,9 +121,13 @@ void dropUnused(llvm::Module& module, const Target& target) {
   optimizer->passes.run(module, optimizer->modules);
 }
 
+std::string writeObject(llvm::Module& module, const Target& target) {
+  return emitFile(module, target, llvm::CodeGenFileType::ObjectFile);
+}
+
 std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file) {
-  if (file == CodeFile::Object) return emitFile(module, target, llvm::CodeGenFileType::ObjectFile);
-  if (file == CodeFile::Assembly) return emitFile(module, target, llvm::CodeGenFileType::AssemblyFile);
+  if (file == CodeFile::Object) return emitCopy(module, target, llvm::CodeGenFileType::ObjectFile);
+  if (file == CodeFile::Assembly) return emitCopy(module, target, llvm::CodeGenFileType::AssemblyFile);
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream, nullptr);

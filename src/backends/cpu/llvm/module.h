@@ -25,8 +25,14 @@ llvm::Function* emitProgram(llvm::Module& module, Library& library, const Progra
 // Drops what neither exported functions nor each other need, declarations included.
 void dropUnused(llvm::Module& module, const Target& target);
 
+// Internal error where a module is not what LLVM calls valid.
+void checkModule(const llvm::Module& module);
+
 // LLVM's passes at the target's optimization level.
 void optimizeModule(llvm::Module& module, const Target& target);
+
+// The object of an optimized module, which is of no use afterwards.
+std::string writeObject(llvm::Module& module, const Target& target);
 
 // An optimized module as a file; the module stays as it is.
 std::string writeModule(const llvm::Module& module, const Target& target, CodeFile file);

@@ -31,6 +31,7 @@ Result<Unlinked> emitPrograms(std::span<const Program> programs, std::span<const
   Unlinked result;
   AGLOW_OK(guarded([&] {
     const QuietContext context;
+    (*context).setDiscardValueNames(true);  // nobody reads them
     const Abandoned<llvm::Module> module(newModule(*context, options.name, target));
     Library library(*module, target);
     for (size_t i = 0; i < programs.size(); ++i) {
@@ -66,14 +67,16 @@ Status writePart(const std::string& bitcode, int64_t part, int64_t parts, const 
     // Its own: LLVM's description of a target serves one thread at a time.
     AGLOW_TRY(const Target target, Target::create(options));
     const QuietContext context;
+    (*context).setDiscardValueNames(true);  // nobody reads them
     auto read = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "programs"), *context);
     AGLOW_CHECK(static_cast<bool>(read), "the programs' own bitcode cannot be read");
     const Abandoned<llvm::Module> module(std::move(*read));
     keepPart(*module, part, parts);
     dropUnused(*module, target);
+    checkModule(*module);
     Library(*module, target).link();
     optimizeModule(*module, target);
-    object = writeModule(*module, target, CodeFile::Object);
+    object = writeObject(*module, target);
     return context.status();
   });
 }
