@@ -192,8 +192,10 @@ Diagnosed<Unit> Profiler::add(const Sample& sample) {
       const std::span values(tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements()));
       const int axis = seen->values[i].channelAxis;
       const Shape& shape = tensor.type().shape();
-      places[i].first->add(values);
-      if (axis >= 0) places[i].second->add(values, shape[axis], shape.strides()[static_cast<size_t>(axis)]);
+      if (axis < 0)
+        places[i].first->add(values);
+      else
+        places[i].first->add(values, *places[i].second, shape[axis], shape.strides()[static_cast<size_t>(axis)]);
     }
     return 0;
   };

@@ -55,20 +55,33 @@ void addRun(Moments& moments, const float* values, int64_t count) {
 }
 
 // Channels side by side, row after row.
-void addRows(std::vector<Moments>& moments, const float* values, int64_t rows) {
-  const size_t channels = moments.size();
-  std::vector<float> low(values, values + channels), high = low;
-  std::vector<double> one(channels), two(channels);
-  for (int64_t row = 0; row < rows; ++row, values += channels)
-    for (size_t c = 0; c < channels; ++c) {
-      const float x = values[c];
-      low[c] = x < low[c] ? x : low[c];
-      high[c] = x > high[c] ? x : high[c];
-      one[c] += static_cast<double>(x);
-      two[c] += static_cast<double>(x) * static_cast<double>(x);
-    }
-  for (size_t c = 0; c < channels; ++c) moments[c].add(low[c], high[c], one[c], two[c]);
-}
+class RowSums {
+public:
+  RowSums(const float* first, size_t channels)
+      : low_(first, first + channels), high_(low_), one_(channels), two_(channels) {}
+
+  void add(std::span<const float> rows) {
+    const size_t channels = low_.size();
+    for (const float* row = rows.data(); row != rows.data() + rows.size(); row += channels)
+      for (size_t c = 0; c < channels; ++c) {
+        const float x = row[c];
+        low_[c] = x < low_[c] ? x : low_[c];
+        high_[c] = x > high_[c] ? x : high_[c];
+        one_[c] += static_cast<double>(x);
+        two_[c] += static_cast<double>(x) * static_cast<double>(x);
+      }
+  }
+  void addTo(std::vector<Moments>& moments) const {
+    for (size_t c = 0; c < moments.size(); ++c) moments[c].add(low_[c], high_[c], one_[c], two_[c]);
+  }
+
+private:
+  std::vector<float> low_, high_;
+  std::vector<double> one_, two_;
+};
+
+// Elements that are looked at several times while they are in the nearest cache.
+constexpr int64_t kPiece = 4096;
 
 float finite(float x) { return std::isfinite(x) ? x + 0.0f : 0.0f; }
 double onGrid(double x) {
@@ -78,16 +91,27 @@ double onGrid(double x) {
 
 }  // namespace
 
-void ChannelProfile::add(std::span<const float> values, int64_t channels, int64_t inner) {
+void ChannelProfile::add(std::span<const float> values, int64_t channels, int64_t inner, const Also& also) {
   const int64_t plane = channels * inner;
   if (plane == 0 || values.empty()) return;
   const int64_t outer = std::ssize(values) / plane;
   std::vector<Moments> moments(static_cast<size_t>(channels));
+  const auto pieces = [&](int64_t begin, int64_t end, int64_t most, const auto& use) {
+    for (; begin < end; begin += most) {
+      const auto count = static_cast<size_t>(std::min(most, end - begin));
+      const std::span<const float> piece = values.subspan(static_cast<size_t>(begin), count);
+      use(piece);
+      if (also) also(piece);
+    }
+  };
   if (inner == 1) {
-    addRows(moments, values.data(), outer);
+    RowSums sums(values.data(), moments.size());
+    pieces(0, outer * plane, std::max<int64_t>(kPiece / channels, 1) * channels, [&](auto rows) { sums.add(rows); });
+    sums.addTo(moments);
   } else {
     for (int64_t i = 0; i < outer * channels; ++i)
-      addRun(moments[static_cast<size_t>(i % channels)], values.data() + i * inner, inner);
+      pieces(i * inner, (i + 1) * inner, kPiece,
+             [&](auto run) { addRun(moments[static_cast<size_t>(i % channels)], run.data(), std::ssize(run)); });
   }
   ChannelProfile one{.samples = 1};
   const auto count = static_cast<double>(outer * inner);

@@ -49,29 +49,68 @@ double Bins::low(int bin) {
 
 double Bins::high(int bin) { return bin == kZero ? 0 : -low(2 * kZero - bin); }
 
+namespace {
+
 // Bits are counted first, without a branch, and bins once at the end. Neighbours often fall into one bin, above all
 // into that of zero: with several tables an increment does not wait for the one before it.
-void ValueProfile::add(std::span<const float> values) {
-  constexpr size_t kTables = 4, kChunk = size_t{1} << 30;  // a count of a chunk fits 32 bits
-  for (; values.size() > kChunk; values = values.subspan(kChunk)) add(values.first(kChunk));
-  std::vector<uint32_t> tables(kTables * kStride);
+constexpr size_t kTables = 4, kChunk = size_t{1} << 30;  // a count of a chunk fits 32 bits
+
+void countBits(std::span<const float> values, std::span<uint32_t> tables) {
   const auto count = [&](size_t table, float value) { ++tables[table * kStride + rawOf(value)]; };
   size_t i = 0;
   for (; i + kTables <= values.size(); i += kTables)
     for (size_t t = 0; t < kTables; ++t) count(t, values[i + t]);
   for (; i < values.size(); ++i) count(0, values[i]);
+}
 
-  int64_t infinite = 0;
+// Tables that stay with a thread; whoever takes counts out leaves zeros.
+std::span<uint32_t> emptyTables() {
+  thread_local std::vector<uint32_t> tables(kTables * kStride);
+  return tables;
+}
+
+}  // namespace
+
+// Adds the counts, leaves zeros, and says how many were not finite.
+int64_t ValueProfile::takeCounts(std::span<uint32_t> tables) {
+  int64_t infinite = 0, all = 0;
   for (uint32_t raw = 0; raw < kRawCount; ++raw) {
-    int64_t sum = 0;
-    for (size_t t = 0; t < kTables; ++t) sum += tables[t * kStride + raw];
+    const uint64_t sum =
+        uint64_t{tables[raw]} + tables[kStride + raw] + tables[2 * kStride + raw] + tables[3 * kStride + raw];
     if (sum == 0) continue;
+    for (size_t t = 0; t < kTables; ++t) tables[t * kStride + raw] = 0;
     const int bin = binOf(raw);
-    (bin == Bins::kCount ? infinite : counts[static_cast<size_t>(bin)]) += sum;
+    (bin == Bins::kCount ? infinite : counts[static_cast<size_t>(bin)]) += static_cast<int64_t>(sum);
+    all += static_cast<int64_t>(sum);
   }
   notFinite += infinite;
-  elements += static_cast<int64_t>(values.size()) - infinite;
-  addEnds(values, infinite == 0);
+  elements += all - infinite;
+  return infinite;
+}
+
+void ValueProfile::add(std::span<const float> values) {
+  for (; values.size() > kChunk; values = values.subspan(kChunk)) add(values.first(kChunk));
+  const std::span<uint32_t> tables = emptyTables();
+  countBits(values, tables);
+  addEnds(values, takeCounts(tables) == 0);
+}
+
+void ValueProfile::add(std::span<const float> values, ChannelProfile& of, int64_t channels, int64_t inner) {
+  if (values.size() > kChunk) {
+    add(values);
+    of.add(values, channels, inner);
+    return;
+  }
+  const std::span<uint32_t> tables = emptyTables();
+  ChannelProfile one;
+  one.add(values, channels, inner, [&](std::span<const float> piece) { countBits(piece, tables); });
+  of.add(one);
+  if (takeCounts(tables) > 0) {
+    addEnds(values, false);
+  } else if (!one.min.empty()) {
+    min = std::min(min, *std::min_element(one.min.begin(), one.min.end()));
+    max = std::max(max, *std::max_element(one.max.begin(), one.max.end()));
+  }
 }
 
 // Integers in the order of the numbers are compared many at a time.

@@ -39,6 +39,8 @@ struct ValueProfile {
   std::vector<int64_t> counts = std::vector<int64_t>(Bins::kCount);
 
   void add(std::span<const float> values);
+  // The same, and what they tell of their channels; [outer, channels, inner].
+  void add(std::span<const float> values, ChannelProfile& of, int64_t channels, int64_t inner);
   void add(const ValueProfile& other);
   // As if its numbers had been stretched until they reach these ends; all of them by the larger factor of both.
   ValueProfile stretchedTo(float low, float high) const;
@@ -46,6 +48,7 @@ struct ValueProfile {
 
 private:
   void addEnds(std::span<const float> values, bool allFinite);
+  int64_t takeCounts(std::span<uint32_t> tables);
 };
 
 // What samples tell of a model. Values have the names that the optimized graph gives them: "%conv" for the result of a

@@ -176,9 +176,10 @@ def test_samples_that_do_not_fit(aglow, tmp_path, backend):
     assert missing.code == 8
 
 
-def test_profiles_that_do_not_fit(aglow, tmp_path, profile):
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_profiles_that_do_not_fit(aglow, tmp_path, profile, backend):
     def compiled(*options, model=DIGITS):
-        return aglow("compile", model, "--stop-after", "quantize", "--precision", "int8", *options)
+        return aglow("compile", model, "--stop-after", "quantize", "--precision", "int8", "--backend", backend, *options)
 
     assert compiled("--profile", profile).code == 0
     text = profile.read_text()
@@ -200,6 +201,24 @@ def test_profiles_that_do_not_fit(aglow, tmp_path, profile):
     assert "did you mean 'symmetric'?" in compiled("--profile", profile, "--schema", "symmetri").err
     alone = aglow("run", DIGITS, "--profile", profile)
     assert alone.code == 1 and "are for --precision int8" in alone.err
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_sample_with_constant_channels_is_enough(aglow, tmp_path, backend):
+    """Half of the image is one number; the answer is still right."""
+    image = np.load(IMAGES / "3.npy")
+    image[..., 6:] = 0
+    (tmp_path / "one").mkdir()
+    np.save(tmp_path / "one" / "3.npy", image)
+    done = aglow("profile", DIGITS, "--data", tmp_path / "one", "-o", tmp_path / "p.json", "--backend", backend)
+    assert done.code == 0 and "of 1 samples" in done.out
+    outputs = []
+    for options in [], ["--precision", "int8", "--profile", tmp_path / "p.json"]:
+        run = aglow("run", DIGITS, "--input", f"image={tmp_path / 'one' / '3.npy'}", "-o", tmp_path / "out", "--backend",
+                    backend, *options)
+        assert run.code == 0, run.err
+        outputs.append(np.load(tmp_path / "out" / "0.npy"))
+    assert sqnr(*outputs) >= 25 and outputs[0].argmax() == outputs[1].argmax()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -97,7 +97,20 @@ TEST(QuantProfile, ChannelsAddUpInAnyOrder) {
     EXPECT_EQ(one.min[1], least);
     EXPECT_NEAR(one.meanOf(1), sum / 160, 1e-6);
     EXPECT_NEAR(one.squareOf(1), squares / 160, 1e-5);
+    // Both in one go.
+    ValueProfile together;
+    ChannelProfile beside;
+    together.add(some, beside, 3, inner);
+    together.add(others, beside, 3, inner);
+    ValueProfile alone = profileOf(some);
+    alone.add(others);
+    EXPECT_EQ(together, alone);
+    EXPECT_EQ(beside, one);
   }
+  ValueProfile value;
+  ChannelProfile channels;
+  value.add(std::vector<float>{1, std::nanf(""), -2, HUGE_VALF}, channels, 2, 1);
+  EXPECT_EQ(value, profileOf({1, std::nanf(""), -2, HUGE_VALF}));
   ChannelProfile odd;
   odd.add(std::vector<float>{1, std::nanf(""), 2, HUGE_VALF}, 2, 1);
   EXPECT_THAT(odd.min, ElementsAre(1, 0));
