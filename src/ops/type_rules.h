@@ -13,7 +13,7 @@ TypeRule broadcastToBool;
 
 TypeRule expand, cast, bitcast, splat, reshape, transpose, slice, concat, pad;
 TypeRule reduce, argReduce, scan, topK;
-TypeRule matMul, conv, convTranspose, maxPool, maxPoolWithIndices, avgPool;
+TypeRule matMul, conv, convTranspose, col2Im, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, rnn, gru, lstm, resize;

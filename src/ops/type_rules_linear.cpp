@@ -116,6 +116,23 @@ Types convTranspose(const InferContext& c) {
   return imageType(x, c.type(1).dim(1) * c.attrs.integer("group"), extents);
 }
 
+Types col2Im(const InferContext& c) {
+  const Type& x = c.type(0);
+  const std::vector<int64_t>& sizes = c.attrs.ints("sizes");
+  if (x.rank() != 3 || sizes.empty())
+    return badNode(fmt::format("expected [batch, channel * kernel..., window] and extents of the image, got {} and {}",
+                               x.text(), sizes.size()));
+  AGLOW_OK(checkLength("kernel", c.attrs.ints("kernel"), static_cast<int>(sizes.size())));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, c.attrs.ints("kernel")));
+  const int64_t taps = Shape(window.kernel).elements();
+  AGLOW_TRY(std::vector<Type> image, imageType(x, x.dim(1) / taps, sizes));
+  AGLOW_TRY(std::vector<int64_t> windows, wholeWindows(window, image.front().shape()));
+  AGLOW_TRY(const Shape grid, computedShape(std::move(windows)));
+  if (x.dim(1) % taps == 0 && x.dim(2) == grid.elements()) return image;
+  return badNode(fmt::format("expected {} windows, and channels that are a multiple of {}, got {}", grid.elements(),
+                             taps, x.text()));
+}
+
 Types maxPool(const InferContext& c) { return pooled(c); }
 
 Types maxPoolWithIndices(const InferContext& c) {

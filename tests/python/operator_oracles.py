@@ -84,6 +84,19 @@ def conv_transpose(x, filter, bias=None, *, strides, pads, group=1, output_paddi
     return y if bias is None else y + bias.reshape(-1, *[1] * rank)
 
 
+def col2im(x, sizes, kernel, *, strides=None, pads=None):
+    rank = len(sizes)
+    steps, around = strides or [1] * rank, pads or [0] * 2 * rank
+    padded = [sizes[i] + around[i] + around[i + rank] for i in range(rank)]
+    windows = [(padded[i] - kernel[i]) // steps[i] + 1 for i in range(rank)]
+    taps = x.reshape(x.shape[0], -1, *kernel, *windows)
+    y = np.zeros([*taps.shape[:2], *padded], x.dtype)
+    for tap in itertools.product(*map(range, kernel)):
+        places = tuple(slice(t, t + s * w, s) for t, s, w in zip(tap, steps, windows))
+        y[(slice(None), slice(None), *places)] += taps[(slice(None), slice(None), *tap)]
+    return y[(slice(None), slice(None), *(slice(around[i], around[i] + sizes[i]) for i in range(rank)))]
+
+
 def pool(combine, x, kernel, fill=np.nan, **window):
     w = windows(x.astype(float), kernel, fill=fill, **window)
     return combine(w, tuple(range(-len(kernel), 0)))

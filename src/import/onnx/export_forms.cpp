@@ -216,6 +216,16 @@ bool conv(Form& f) {
 }
 
 // Result extents that neither whole windows nor those that reach past the end give have no form.
+bool col2Im(Form& f) {
+  f.inputs();
+  f.ints("image_shape", f.attrs().ints("sizes"));
+  f.ints("block_shape", f.attrs().ints("kernel"));
+  f.results();
+  for (const char* list : {"strides", "pads", "dilations"})
+    if (!f.attrs().ints(list).empty()) f.set(list, f.attrs().ints(list));
+  return true;
+}
+
 bool pool(Form& f) {
   if (!isImage(f.in(0))) return false;
   const Result<Window> window = windowOf(f.attrs(), f.attrs().ints("kernel"));

@@ -91,6 +91,7 @@ bool argReduce(Form& f);
 bool scan(Form& f);
 bool topK(Form& f);
 bool conv(Form& f);
+bool col2Im(Form& f);
 bool pool(Form& f);
 bool resize(Form& f);
 bool batchNorm(Form& f);

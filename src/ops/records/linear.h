@@ -45,6 +45,19 @@ inline constexpr OpDef kLinear[] = {
                {.name = "output_padding", .kind = AttrKind::Ints, .doc = "all 0 if empty"}},
      .infer = infer::convTranspose,
      .standard = {"ConvTranspose", onnx_kinds::floats, "conv"}},
+    {.name = "Col2Im",
+     .doc =
+         "Windows put back together to the image that they were cut from: x is [batch, channel * kernel..., window], "
+         "and what falls on the same place adds up, in the order of the kernel's taps.",
+     .kind = OpKind::Composite,
+     .in = {{"x", kinds::numbers, 'T'}},
+     .attrs = {{.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the image"},
+               kKernel,
+               kStrides,
+               kPads,
+               kDilations},
+     .infer = infer::col2Im,
+     .standard = {"Col2Im", onnx_kinds::numbers, "col2Im"}},
     {.name = "MaxPool",
      .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
             "result's extent in `sizes` says. NaN wins; a window without elements has the kind's lowest value.",

@@ -25,4 +25,12 @@ struct PoolDesc {
   WindowDesc window;
 };
 
+// Windows put back together: an item is a row of a plane's image, the window's input.
+struct Col2ImDesc {
+  int64_t rows;           // of a plane
+  int64_t taps, windows;  // of a plane
+  Items items;
+  WindowDesc window;
+};
+
 }  // namespace aglow::cpu
