@@ -315,6 +315,10 @@ RESIZE = {
 }
 
 
+# Any order of all bytes.
+TABLE = (np.arange(256) * 37 + 11) % 256
+
+
 def quantized(low, high, scale, offset):
     return lambda x, *_: np.clip(np.rint(x / scale) + offset, low, high)
 
@@ -328,6 +332,9 @@ QUANT = {
     "Dequantize": [problem("T[9]<0.5:3>", is_=lambda x: (x - 3) * 0.5, kinds=["qi8", "qu8", "qi16", "qi32"], results=["f32"])],
     "Rescale": [problem("qi8[20]<0.5:3>", is_=lambda x: np.clip(np.rint((x - 3) * 0.5 / 0.25) - 1, -128, 127),
                         attrs="scales = [0.25], offsets = [-1]", results=["qi8<0.25:-1>"])],
+    "Lookup": [problem(f"{kind}[5,7,9]", is_=lambda x, low=low, bottom=bottom: TABLE[x.astype(np.int64) - low] + bottom, results=[to],
+                       attrs=f"table = [{', '.join(str(entry + bottom) for entry in TABLE)}], to = {to}")
+               for kind, low in (("u8", 0), ("i8", -128)) for to, bottom in (("u8", 0), ("i8", -128))],
     "QuantizeLinear": [*[problem("f32[20] in -40..40", "f32[] in 0.25..0.25", f"{kind}[] in 3..3", attrs=f"to = {kind}",
                                  results=[kind], is_=quantized(low, high, 0.25, 3))
                          for kind, low, high in [("i8", -128, 127), ("u8", 0, 255), ("i16", -999, 999), ("u4", 0, 15)]],
