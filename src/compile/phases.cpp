@@ -82,24 +82,20 @@ Phase quantizePhase(std::shared_ptr<const quant::Request> request) {
   for (std::string& name : passNames(pipeline)) names.push_back(std::move(name));
   return {"quantize", "values and weights become integers or narrower floats, as --precision says", Phase::On::Graph,
           std::move(names), [=](PhaseScope& scope) -> Status {
-            if (request->precision->apply != nullptr) {
-              const Stopwatch watch;
-              if (scope.enabled(kInsert)) {
-                AGLOW_TRY(const bool changed, quant::narrow(*scope.function, *request));
-                AGLOW_OK(scope.passDone(kInsert, changed, watch.seconds()));
-              }
-              return scope.stopped ? Status() : runPasses(scope, pipeline);
-            }
-            AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request));
             const auto pass = [&](std::string_view name, const auto& run) -> Status {
               if (scope.stopped || !scope.enabled(name)) return {};
               const Stopwatch watch;
               AGLOW_TRY(const bool changed, run());
               return scope.passDone(name, changed, watch.seconds());
             };
-            AGLOW_OK(pass(quant::kEqualize, [&]() -> Result<bool> { return quantization.equalize(); }));
-            AGLOW_OK(pass(quant::kCorrectBias, [&]() -> Result<bool> { return quantization.correctBias(); }));
-            AGLOW_OK(pass(kInsert, [&] { return quantization.insertConversions(); }));
+            if (request->precision->apply != nullptr) {
+              AGLOW_OK(pass(kInsert, [&] { return quant::narrow(*scope.function, *request); }));
+            } else {
+              AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request));
+              AGLOW_OK(pass(quant::kEqualize, [&]() -> Result<bool> { return quantization.equalize(); }));
+              AGLOW_OK(pass(quant::kCorrectBias, [&]() -> Result<bool> { return quantization.correctBias(); }));
+              AGLOW_OK(pass(kInsert, [&] { return quantization.insertConversions(); }));
+            }
             return scope.stopped ? Status() : runPasses(scope, pipeline);
           }};
 }

@@ -273,26 +273,30 @@ private:
 
   static bool isKnownOne(Value v) { return isConstant(v) && isOne(v); }
 
+  static bool isLookup(Value v) { return !v.node->isStorage() && !v.node->predicate() && v.node->op() == Op::Lookup; }
+
+  // What bytes are rounded from, with one scale that is known; nothing for others.
+  static Value roundedFrom(Value bytes) {
+    if (bytes.node->isStorage() || bytes.node->predicate() || bytes.node->op() != Op::QuantizeLinear) return {};
+    const QuantizeLinearNode q(*bytes.node);
+    if (q.blockSize() != 0 || !isKnownOne(q.scale()) || (q.offset() && !isKnownOne(q.offset()))) return {};
+    return q.x();
+  }
+
   // Bytes that are computed from other values element by element.
   static bool expands(Value v) {
-    if (v.node->isStorage() || v.node->predicate()) return false;
-    if (v.node->op() == Op::Lookup) return true;
-    if (v.node->op() != Op::QuantizeLinear) return false;
-    const QuantizeLinearNode q(*v.node);
-    if (q.blockSize() != 0 || !isKnownOne(q.scale()) || (q.offset() && !isKnownOne(q.offset()))) return false;
-    return ByteFunction(q.x(), 0).found_;
+    const Value real = roundedFrom(v);
+    return isLookup(v) || (real && ByteFunction(real, 0).found_);
   }
 
   // Whether x follows from bytes at all.
   ByteFunction(Value x, int) { found_ = walkReal(x); }
 
   bool walk(Value bytes) {
-    if (!isByte(bytes.kind()) || bytes.node->isStorage() || bytes.node->predicate()) return false;
-    if (bytes.node->op() == Op::Lookup) return take(bytes.node->input(0));
-    if (bytes.node->op() != Op::QuantizeLinear) return false;
-    const QuantizeLinearNode q(*bytes.node);
-    if (q.blockSize() != 0 || !isKnownOne(q.scale()) || (q.offset() && !isKnownOne(q.offset()))) return false;
-    return walkReal(q.x());
+    if (!isByte(bytes.kind())) return false;
+    if (isLookup(bytes)) return take(bytes.node->input(0));
+    const Value real = roundedFrom(bytes);
+    return real && walkReal(real);
   }
 
   bool take(Value bytes) {

@@ -38,6 +38,15 @@ struct Conv2d {
     pads.insert(pads.end(), after.begin(), after.end());
   }
 
+  // As attributes of a target operator on blocks.
+  template <class Attrs>
+  Attrs attrs(int64_t lanes) const {
+    Attrs a;
+    a.strides = strides, a.pads = pads, a.dilations = dilations;
+    a.group = group, a.outputs = outputs, a.lanes = lanes;
+    return a;
+  }
+
   bool isUnit() const { return strides == Ints{1, 1} && dilations == Ints{1, 1}; }
 
 private:
@@ -202,23 +211,12 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
       break;
     case ConvForm::Halves:
       y = b.narrowConv(source.blocked(imageOf(node, form)), b.constant(cpu::packNarrowFilter(filter, 2 * lanes)),
-                       {.strides = conv.strides,
-                        .pads = conv.pads,
-                        .dilations = conv.dilations,
-                        .group = conv.group,
-                        .outputs = conv.outputs,
-                        .lanes = lanes});
+                       conv.attrs<NarrowConvAttrs>(lanes));
       break;
     default: {
       Value x = form == ConvForm::Planar ? source.planar(v.x()) : source.blocked(v.x());
       if (form == ConvForm::Planar && x.rank() == 3) x = b.reshaped(x, {x.dim(0), x.dim(1), 1, x.dim(2)});
-      y = b.blockedConv(x, b.constant(cpu::packFilter(filter, 2 * lanes)),
-                        {.strides = conv.strides,
-                         .pads = conv.pads,
-                         .dilations = conv.dilations,
-                         .group = conv.group,
-                         .outputs = conv.outputs,
-                         .lanes = lanes});
+      y = b.blockedConv(x, b.constant(cpu::packFilter(filter, 2 * lanes)), conv.attrs<BlockedConvAttrs>(lanes));
     }
   }
   if (!v.bias()) return y;

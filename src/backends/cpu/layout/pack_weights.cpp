@@ -1,6 +1,7 @@
 // The pass that packs constant right sides of matrix products, each once for all products by it.
 #include <optional>
 
+#include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/layout/bytes.h"
 #include "backends/cpu/layout/layout.h"
@@ -73,9 +74,10 @@ public:
 private:
   // Few rows wait for memory, of which bf16 need half.
   bool areWorthIt(const Type& left) const {
-    constexpr int64_t kFewRows = 4, kManyRows = 8, kStep = 32;
+    constexpr int64_t kHalf = 2;  // bytes
     const int64_t k = matrix_.type().dim(0), rows = left.elements() / std::max<int64_t>(k, 1);
-    return layout_.fastHalves || rows <= kFewRows || (layout_.matrix && rows >= kManyRows && k % kStep == 0);
+    return layout_.fastHalves || rows <= cpu::kMatVecRows ||
+           (layout_.matrix && rows >= cpu::kMatrixRows && kHalf * k % cpu::kMatrixStep == 0);
   }
 
   Value narrow() {

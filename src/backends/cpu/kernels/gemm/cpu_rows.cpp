@@ -140,25 +140,24 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
 
 // Where rows are long enough, and whole steps of 64 bytes.
 Decision matrixFits(const Problem& problem, const Machine& machine) {
-  constexpr int64_t kFewRows = 8, kStep = 64;
   if (!machine.matrix) return Decision::no("needs a processor with registers of matrices");
   if (Decision no = packedFits(problem, machine); !no) return no;
   const Sizes s = packedSizes(problem);
-  if (s.m < kFewRows) return Decision::no(fmt::format("needs at least {} rows, has {}", kFewRows, s.m));
+  if (s.m < kMatrixRows) return Decision::no(fmt::format("needs at least {} rows, has {}", kMatrixRows, s.m));
   const int64_t bytes = s.k * static_cast<int64_t>(elemBytes(problem.inType(0).kind()));
-  if (bytes == 0 || bytes % kStep != 0)
-    return Decision::no(fmt::format("needs rows of whole steps of {} bytes, has {}", kStep, bytes));
+  if (bytes == 0 || bytes % kMatrixStep != 0)
+    return Decision::no(fmt::format("needs rows of whole steps of {} bytes, has {}", kMatrixStep, bytes));
   return Decision::yes();
 }
 
 KernelPlan planMatrix(const Problem& problem, const Machine& machine) {
-  constexpr int64_t kUnitFlops = 1 << 23, kPair = 32, kStep = 64, kUnits = 64;
+  constexpr int64_t kUnitFlops = 1 << 23, kPair = 32, kUnits = 64;
   const Sizes s = packedSizes(problem);
   const ElemKind kind = problem.inType(0).kind();
-  MatrixDesc desc{.operand = 1,
-                  .rows = s.m,
-                  .rowBytes = s.k * static_cast<int64_t>(elemBytes(kind)),
-                  .steps = s.k * static_cast<int64_t>(elemBytes(kind)) / kStep,
+  const int64_t rowBytes = s.k * static_cast<int64_t>(elemBytes(kind));
+  MatrixDesc desc{.rows = s.m,
+                  .rowBytes = rowBytes,
+                  .steps = rowBytes / kMatrixStep,
                   .columns = s.n,
                   .vectors = ceilDiv(s.n, machine.lanes),
                   .panels = ceilDiv(s.n, 2 * machine.lanes),
@@ -169,7 +168,7 @@ KernelPlan planMatrix(const Problem& problem, const Machine& machine) {
   // What a unit reads of the left operand stays in the second-level cache for all its panels.
   const int64_t pairs = ceilDiv(s.m, kPair),
                 wanted = std::clamp<int64_t>(static_cast<int64_t>(plan.flops) / kUnitFlops, 1, kUnits);
-  desc.rowGroups = std::clamp<int64_t>(ceilDiv(s.m * desc.rowBytes, machine.l2 / 2), 1, pairs);
+  desc.rowGroups = std::clamp<int64_t>(ceilDiv(s.m * rowBytes, machine.l2 / 2), 1, pairs);
   desc.panelGroups = std::clamp<int64_t>(ceilDiv(wanted, desc.rowGroups), 1, desc.panels);
   plan.steps = {{.kernel = "matrix_permission", .descriptor = descriptorBytes(desc)},
                 {.kernel = kind == ElemKind::BFloat16 ? "matrix_halves_w16" : "matrix_bytes_w16",

@@ -55,7 +55,7 @@ template <bool Halves, class Sum>
 AGLOW_MATRIX AGLOW_INLINE int32_t matrixTiles(const MatrixDesc& d, void* const* p, int64_t begin, int64_t end,
                                               Epilogue<kLanes, Sum>* epilogue) {
   using V = Lanes<Sum, kLanes>;
-  const uint8_t* a = static_cast<const uint8_t*>(p[d.operand]);
+  const uint8_t* a = static_cast<const uint8_t*>(p[1]);
   const uint8_t* b = static_cast<const uint8_t*>(p[2]);
   const int64_t pairs = roundedUp(d.rows, 2 * kTileRows), panelBytes = d.steps * kTileRows * 2 * kTileBytes;
   alignas(64) Sum results[2][2][kTileRows][kLanes];

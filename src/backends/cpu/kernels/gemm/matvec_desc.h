@@ -28,12 +28,13 @@ enum BlockAddress : int { kBlockA = 1, kBlockLevels, kBlockScales, kBlockOffsets
 
 // Rows by panels of 32 columns on matrix registers. A unit is a group of pairs of 16 rows by a group of panels.
 struct MatrixDesc {
-  int64_t operand;  // number of the left operand's address
   int64_t rows, rowBytes;
   int64_t steps;  // of 64 bytes
   int64_t columns, vectors, panels;
   int64_t rowGroups, panelGroups;
 };
+// Rows that are worth it, and bytes of a row in a step.
+inline constexpr int64_t kMatrixRows = 8, kMatrixStep = 64;
 
 // Panels that are read side by side, so that several streams come from memory at once.
 constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
