@@ -18,6 +18,7 @@
 #include "runtime/network.h"
 #include "support/machine.h"
 #include "support/quote.h"
+#include "support/words.h"
 
 namespace aglow {
 
@@ -330,22 +331,17 @@ aglow_status aglow_options_set_padding(aglow_options* options, int on) {
   });
 }
 
-static std::vector<std::string> namesIn(std::string_view names) {
-  std::vector<std::string> found;
-  while (!names.empty()) {
-    const size_t end = std::min(names.find(','), names.size());
-    found.emplace_back(names.substr(0, end));
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  return found;
-}
 static std::string_view wordOf(const char* text) { return text == nullptr ? "" : text; }
+static std::vector<std::string> namesIn(const char* list) {
+  const std::vector<std::string_view> names = splitAtCommas(wordOf(list));
+  return {names.begin(), names.end()};
+}
 
 aglow_status aglow_options_set_precision(aglow_options* options, const char* precision, const char* keep_float) {
   return setting(options != nullptr, [&]() -> Status {
     options->compile.quantize = nullptr;
     if (wordOf(precision).empty() || wordOf(precision) == "float") return {};
-    AGLOW_TRY(options->compile.quantize, quant::requestOf(wordOf(precision), namesIn(wordOf(keep_float))));
+    AGLOW_TRY(options->compile.quantize, quant::requestOf(wordOf(precision), namesIn(keep_float)));
     return {};
   });
 }
@@ -359,7 +355,7 @@ aglow_status aglow_options_set_int8(aglow_options* options, const char* profile,
     }
     AGLOW_TRY(quant::Profile ranges, quant::readProfile(profile));
     AGLOW_TRY(options->compile.quantize,
-              quant::requestOf(std::move(ranges), wordOf(calibration), wordOf(schema), namesIn(wordOf(keep_float))));
+              quant::requestOf(std::move(ranges), wordOf(calibration), wordOf(schema), namesIn(keep_float)));
     return {};
   });
 }

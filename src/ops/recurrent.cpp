@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "ops/type_rules_support.h"
+#include "support/words.h"
 
 namespace aglow {
 
@@ -31,16 +32,6 @@ constexpr ActivationInfo kActivations[] = {
 bool equalInAnyCase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
-std::vector<std::string_view> splitAtCommas(std::string_view list) {
-  std::vector<std::string_view> words;
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(','), list.size());
-    words.push_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return words;
 }
 
 }  // namespace
