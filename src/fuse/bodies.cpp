@@ -17,7 +17,21 @@ Bodies::Bodies(const Program& program, const Dependences& dependences, const Fus
     body(at) = {.steps = {at}, .place = at, .window = dependences.window(at)};
     body(at).anchored = roles_.back() == Role::Anchor;
   }
+  noteReaders();
   for (int32_t at = 0; at < count; ++at) place(at);
+}
+
+void Bodies::noteReaders() {
+  reader_.assign(program_.regions.size(), Dependences::kNone);
+  for (int32_t at = 0; at < static_cast<int32_t>(program_.instrs.size()); ++at) {
+    int32_t latest = roles_[static_cast<size_t>(at)] == Role::Step ? Dependences::kNone : at;
+    forEachRead(instr(at), [&](RegionId region) {
+      reader_[static_cast<size_t>(region)] = dependences_.reads(region) == 1 ? at : Dependences::kNone;
+      if (const int32_t from = dependences_.producer(region); from != Dependences::kNone)
+        latest = std::max(latest, latest_[static_cast<size_t>(from)]);
+    });
+    latest_.push_back(latest);
+  }
 }
 
 const Bodies::Body* Bodies::at(int32_t place) const {
@@ -51,9 +65,34 @@ void Bodies::place(int32_t at) {
     const auto later = [&](int32_t a, int32_t b) { return body(a).place > body(b).place; };
     std::sort(producers.begin(), producers.end(), later);
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
-    for (const int32_t producer : producers) merge(producer, bodyOf(at));
+    if (!widensForLater(at))
+      for (const int32_t producer : producers) merge(producer, bodyOf(at));
   }
   forEachRead(instr(at), [&](RegionId region) { noteUse(region, body(bodyOf(at)).place, bodyOf(at)); });
+}
+
+bool Bodies::widensForLater(int32_t at) const {
+  const std::span<const Operand> inputs = instr(at).inputs();
+  if (!instr(at).attrs.op().isDataParallel() || inputs.size() != 1) return false;
+  const Type &narrow = program_[inputs[0].region].type, &wide = program_[instr(at).results()[0].region].type;
+  const int32_t from = dependences_.producer(inputs[0].region);
+  if (from == Dependences::kNone || narrow.bytes() >= wide.bytes() || narrow.shape() != wide.shape()) return false;
+  const Body& source = body(bodyOf(from));
+  if (!source.anchored && dependences_.reads(dependences_.extent(inputs[0].region).root) == 1) return false;
+  // Through steps that read nothing else to one that does.
+  for (size_t steps = 0; steps < kMostSteps; ++steps) {
+    const int32_t reader = reader_[static_cast<size_t>(instr(at).results()[0].region)];
+    if (reader == Dependences::kNone || roles_[static_cast<size_t>(reader)] != Role::Step) return false;
+    bool later = false;
+    forEachRead(instr(reader), [&](RegionId region) {
+      const int32_t other = dependences_.producer(region);
+      later =
+          later || (other != Dependences::kNone && other != at && latest_[static_cast<size_t>(other)] > source.place);
+    });
+    if (later) return true;
+    at = reader;
+  }
+  return false;
 }
 
 void Bodies::noteUse(RegionId region, int32_t place, int32_t by) {

@@ -12,6 +12,7 @@ namespace aglow {
 // Bodies grow from producers to consumers, in the order of the program. A body runs at the place of one of its
 // steps: the others are moved down to it as long as nobody between needs their results, or up as far as their
 // operands are there. So every order that comes out is valid, and each question looks at the two bodies alone.
+// What widens a value that is in memory anyway waits for its reader: the narrow value is less to store and to load.
 class Bodies {
 public:
   static constexpr size_t kMostSteps = 64;
@@ -36,6 +37,10 @@ private:
 
   Role roleOf(int32_t at) const;
   void place(int32_t at);
+  // Follows from the roles: who reads values, and what steps wait for.
+  void noteReaders();
+  // Whether a step makes a value wider for a reader that cannot run where the value is computed.
+  bool widensForLater(int32_t at) const;
   bool merge(int32_t a, int32_t b);
   // The steps of both in order, and whether they may run as one.
   std::vector<int32_t> joined(const Body& a, const Body& b) const;
@@ -55,6 +60,8 @@ private:
   std::vector<Body> bodies_;     // by number; that of an instruction alone is its own
   std::vector<int32_t> bodyOf_;  // by instruction
   std::vector<Role> roles_;      // by instruction
+  std::vector<int32_t> reader_;  // by region: the only instruction that reads it, if there is one
+  std::vector<int32_t> latest_;  // by instruction: the last one that is no step and that it depends on, or is
 };
 
 }  // namespace aglow

@@ -189,6 +189,24 @@ TEST(Fuse, KeepsTheOrderOfWhatDepends) {
               ElementsAre("MatMul", "[Neg Exp Add]", "copy"));
 }
 
+TEST(Fuse, StoresNarrowValuesForLaterReaders) {
+  // What the second product adds is read as bytes, of which there are less.
+  constexpr std::string_view kBytes =
+      "%s = alloc u8[2,3] %t = alloc f32[2,3] MatMul @out %a, @in %x, @in %square "
+      "Cast @out %s, @in %a {to = u8} ";
+  constexpr std::string_view kEnd = "copy @out %y, @in %e dealloc %s dealloc %t";
+  const auto with = [&](std::string_view body) { return std::string(kBytes) + std::string(body) + std::string(kEnd); };
+  EXPECT_THAT(fuse(with("Cast @out %b, @in %s Mul @out %c, @in %b, @in %w MatMul @out %d, @in %x, @in %square "
+                        "Add @out %e, @in %d, @in %c ")),
+              ElementsAre("[MatMul Cast]", "[MatMul Cast Mul Add]", "copy"));
+  // A chain of one anchor stays together, and so does what its reader does not wait for.
+  EXPECT_THAT(fuse(with("Cast @out %b, @in %s Neg @out %c, @in %x Add @out %e, @in %b, @in %c ")),
+              ElementsAre("[MatMul Cast Cast Neg Add]", "copy"));
+  // What is read from memory in any case is computed where its operand is.
+  EXPECT_THAT(fuse(with("Cast @out %b, @in %s MatMul @out %e, @in %b, @in %square ")),
+              ElementsAre("[MatMul Cast Cast]", "MatMul", "copy"));
+}
+
 TEST(Fuse, StaysBetweenWrites) {
   // The first reads the old state, the second the new one.
   EXPECT_THAT(fuse("Neg @out %a, @in %state copy @out %state, @in %x Add @out %b, @in %a, @in %state "
