@@ -1,10 +1,12 @@
 // Elements in memory and in registers, and the conversions between kinds.
 #include "backends/cpu/llvm/lanes.h"
 
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <cmath>
+#include <optional>
 
 namespace aglow::codegen {
 
@@ -13,26 +15,50 @@ namespace {
 using enum ElemKind;
 using nest::isReal;
 
-// Whether a value has been held between two numbers of [lowest, highest], as extremum() does it: NaN stays NaN.
-bool isHeld(const llvm::Value* value, double lowest, double highest) {
+// One end of a range that values are held in, as extremum() does it: NaN stays NaN.
+struct Bound {
+  llvm::SelectInst* choice = nullptr;
+  llvm::CmpInst::Predicate side = llvm::CmpInst::BAD_FCMP_PREDICATE;
+  double end = 0;
+};
+
+std::optional<Bound> boundOf(llvm::Value* value) {
+  auto* choice = llvm::dyn_cast<llvm::SelectInst>(value);
+  if (choice == nullptr) return {};
+  const auto* test = llvm::dyn_cast<llvm::FCmpInst>(choice->getCondition());
+  const auto* bound = llvm::dyn_cast<llvm::Constant>(choice->getTrueValue());
+  if (bound != nullptr && bound->getType()->isVectorTy()) bound = bound->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(bound);
+  if (test == nullptr || number == nullptr || test->getOperand(0) != choice->getTrueValue() ||
+      test->getOperand(1) != choice->getFalseValue())
+    return {};
+  const double end = number->getType()->isFloatTy() ? static_cast<double>(number->getValueAPF().convertToFloat())
+                                                    : number->getValueAPF().convertToDouble();
+  return Bound{choice, test->getPredicate(), end};
+}
+
+// Whether a value has been held between two numbers of [lowest, highest].
+bool isHeld(llvm::Value* value, double lowest, double highest) {
   bool above = false, below = false;
-  while (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(value)) {
-    const auto* test = llvm::dyn_cast<llvm::FCmpInst>(choice->getCondition());
-    const auto* bound = llvm::dyn_cast<llvm::Constant>(choice->getTrueValue());
-    if (bound != nullptr && bound->getType()->isVectorTy()) bound = bound->getSplatValue();
-    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(bound);
-    if (test == nullptr || number == nullptr || test->getOperand(0) != choice->getTrueValue() ||
-        test->getOperand(1) != choice->getFalseValue())
-      return false;
-    const double end = number->getType()->isFloatTy() ? static_cast<double>(number->getValueAPF().convertToFloat())
-                                                      : number->getValueAPF().convertToDouble();
-    if (!(end >= lowest && end <= highest)) return false;
-    above = above || test->getPredicate() == llvm::CmpInst::FCMP_OGT;
-    below = below || test->getPredicate() == llvm::CmpInst::FCMP_OLT;
+  for (std::optional<Bound> bound = boundOf(value); bound; bound = boundOf(bound->choice->getFalseValue())) {
+    if (!(bound->end >= lowest && bound->end <= highest)) return false;
+    above = above || bound->side == llvm::CmpInst::FCMP_OGT;
+    below = below || bound->side == llvm::CmpInst::FCMP_OLT;
     if (above && below) return true;
-    value = choice->getFalseValue();
   }
   return false;
+}
+
+// A value that is first rounded, then held between whole numbers, without the rounding; null if it is not.
+llvm::Value* unrounded(llvm::IRBuilder<>& b, llvm::Value* value) {
+  if (const std::optional<Bound> bound = boundOf(value)) {
+    llvm::Value* x = bound->end == std::trunc(bound->end) ? unrounded(b, bound->choice->getFalseValue()) : nullptr;
+    if (x == nullptr) return nullptr;
+    llvm::Value* end = bound->choice->getTrueValue();
+    return b.CreateSelect(b.CreateFCmp(bound->side, end, x), end, x);
+  }
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+  return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::roundeven ? call->getArgOperand(0) : nullptr;
 }
 
 }  // namespace
@@ -92,6 +118,7 @@ llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, ElemKind to) {
                              : std::nextafter(limit, 0.0);
   const auto end = [&](double x) { return llvm::ConstantFP::get(real, x); };
   if (isHeld(value, lowest, highest)) {
+    if (llvm::Value* converted = heldToWords(value, to)) return converted;
     llvm::Value* ordered = b.CreateSelect(b.CreateFCmpORD(value, value), value, end(0));
     return isSigned(to) ? b.CreateFPToSI(ordered, integer) : b.CreateFPToUI(ordered, integer);
   }
@@ -105,6 +132,28 @@ llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, ElemKind to) {
   }
   if (!isSigned(to)) return result;
   return b.CreateSelect(b.CreateFCmpORD(value, value), result, llvm::Constant::getNullValue(integer));
+}
+
+// By way of i32, where the target has an instruction for that: a NaN becomes its lowest number, whose lower half is 0.
+// The same instruction rounds, if it has to. Null where there is none.
+llvm::Value* LaneBuilder::heldToWords(llvm::Value* value, ElemKind to) {
+  constexpr int kHalf = 16;
+  constexpr uint32_t kCurrentRounding = 4;
+  using namespace llvm::Intrinsic;  // NOLINT: names of instructions
+  if (!value->getType()->getScalarType()->isFloatTy() || elemInfo(to).bits > kHalf) return nullptr;
+  llvm::Value* plain = unrounded(b, value);
+  llvm::Value* x = plain != nullptr ? plain : value;
+  llvm::Type* words = lanes(b.getInt32Ty());
+  llvm::Value* converted = nullptr;
+  if (width_ == 16 && target_.has("avx512f"))
+    converted = b.CreateIntrinsic(
+        plain != nullptr ? x86_avx512_mask_cvtps2dq_512 : x86_avx512_mask_cvttps2dq_512, {},
+        {x, llvm::Constant::getNullValue(words), b.getInt16(UINT16_MAX), b.getInt32(kCurrentRounding)});
+  else if (width_ == 8 && target_.has("avx"))
+    converted = b.CreateIntrinsic(plain != nullptr ? x86_avx_cvt_ps2dq_256 : x86_avx_cvtt_ps2dq_256, {}, {x});
+  else if (width_ == 4 && target_.has("sse2"))
+    converted = b.CreateIntrinsic(plain != nullptr ? x86_sse2_cvtps2dq : x86_sse2_cvttps2dq, {}, {x});
+  return converted != nullptr ? b.CreateTrunc(converted, type(to)) : nullptr;
 }
 
 // Whether the target converts between f16 and f32 itself.
