@@ -49,6 +49,17 @@ bool isHeld(llvm::Value* value, double lowest, double highest) {
   return false;
 }
 
+// What heldToWords() gives, without its test: x86 makes a NaN the lowest number, whose lower half is 0 as well.
+llvm::Value* untested(llvm::Value* words) {
+  auto* choice = llvm::dyn_cast<llvm::SelectInst>(words);
+  const auto* test = choice != nullptr ? llvm::dyn_cast<llvm::FCmpInst>(choice->getCondition()) : nullptr;
+  const auto* call = choice != nullptr ? llvm::dyn_cast<llvm::IntrinsicInst>(choice->getTrueValue()) : nullptr;
+  const bool found = test != nullptr && call != nullptr && test->getPredicate() == llvm::CmpInst::FCMP_ORD &&
+                     test->getOperand(0) == call->getArgOperand(0) && test->getOperand(1) == call->getArgOperand(0) &&
+                     call->getCalledFunction()->getName().starts_with("llvm.x86");
+  return found ? choice->getTrueValue() : words;
+}
+
 // A value that is first rounded, then held between whole numbers, without the rounding; null if it is not.
 llvm::Value* unrounded(llvm::IRBuilder<>& b, llvm::Value* value) {
   if (const std::optional<Bound> bound = boundOf(value)) {
@@ -118,7 +129,7 @@ llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, ElemKind to) {
                              : std::nextafter(limit, 0.0);
   const auto end = [&](double x) { return llvm::ConstantFP::get(real, x); };
   if (isHeld(value, lowest, highest)) {
-    if (llvm::Value* converted = heldToWords(value, to)) return converted;
+    if (llvm::Value* words = to == Int32 ? heldToWords(value) : nullptr) return words;
     llvm::Value* ordered = b.CreateSelect(b.CreateFCmpORD(value, value), value, end(0));
     return isSigned(to) ? b.CreateFPToSI(ordered, integer) : b.CreateFPToUI(ordered, integer);
   }
@@ -134,26 +145,23 @@ llvm::Value* LaneBuilder::heldToInteger(llvm::Value* value, ElemKind to) {
   return b.CreateSelect(b.CreateFCmpORD(value, value), result, llvm::Constant::getNullValue(integer));
 }
 
-// By way of i32, where the target has an instruction for that: a NaN becomes its lowest number, whose lower half is 0.
-// The same instruction rounds, if it has to. Null where there is none.
-llvm::Value* LaneBuilder::heldToWords(llvm::Value* value, ElemKind to) {
-  constexpr int kHalf = 16;
+// To i32 with the target's own instruction, which rounds as well, if that is asked for. Null where there is none.
+llvm::Value* LaneBuilder::heldToWords(llvm::Value* value) {
   constexpr uint32_t kCurrentRounding = 4;
   using namespace llvm::Intrinsic;  // NOLINT: names of instructions
-  if (!value->getType()->getScalarType()->isFloatTy() || elemInfo(to).bits > kHalf) return nullptr;
+  if (!value->getType()->getScalarType()->isFloatTy()) return nullptr;
   llvm::Value* plain = unrounded(b, value);
   llvm::Value* x = plain != nullptr ? plain : value;
-  llvm::Type* words = lanes(b.getInt32Ty());
+  llvm::Constant* none = llvm::Constant::getNullValue(lanes(b.getInt32Ty()));
   llvm::Value* converted = nullptr;
   if (width_ == 16 && target_.has("avx512f"))
-    converted = b.CreateIntrinsic(
-        plain != nullptr ? x86_avx512_mask_cvtps2dq_512 : x86_avx512_mask_cvttps2dq_512, {},
-        {x, llvm::Constant::getNullValue(words), b.getInt16(UINT16_MAX), b.getInt32(kCurrentRounding)});
+    converted = b.CreateIntrinsic(plain != nullptr ? x86_avx512_mask_cvtps2dq_512 : x86_avx512_mask_cvttps2dq_512, {},
+                                  {x, none, b.getInt16(UINT16_MAX), b.getInt32(kCurrentRounding)});
   else if (width_ == 8 && target_.has("avx"))
     converted = b.CreateIntrinsic(plain != nullptr ? x86_avx_cvt_ps2dq_256 : x86_avx_cvtt_ps2dq_256, {}, {x});
   else if (width_ == 4 && target_.has("sse2"))
     converted = b.CreateIntrinsic(plain != nullptr ? x86_sse2_cvtps2dq : x86_sse2_cvttps2dq, {}, {x});
-  return converted != nullptr ? b.CreateTrunc(converted, type(to)) : nullptr;
+  return converted != nullptr ? b.CreateSelect(b.CreateFCmpORD(x, x), converted, none) : nullptr;
 }
 
 // Whether the target converts between f16 and f32 itself.
@@ -192,6 +200,7 @@ llvm::Value* LaneBuilder::convert(llvm::Value* value, ElemKind from, ElemKind to
     return library_.call(b, "widen_" + std::string(elemName(from)) + "_w" + std::to_string(width_), {value}, type(to));
   }
   if (isReal(to)) return isSigned(from) ? b.CreateSIToFP(value, type(to)) : b.CreateUIToFP(value, type(to));
+  if (from == Int32 && elemInfo(to).bits <= 16) value = untested(value);
   value = b.CreateIntCast(value, type(to), isSigned(from));
   const ElemInfo& info = elemInfo(to);
   if (info.bits == 8 * info.bytes) return value;

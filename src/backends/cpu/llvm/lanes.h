@@ -44,7 +44,7 @@ private:
   llvm::Value* extremum(llvm::Value* x, llvm::Value* y, ElemKind kind, bool least);
   llvm::Value* realToInteger(llvm::Value* value, ElemKind to);
   llvm::Value* heldToInteger(llvm::Value* value, ElemKind to);
-  llvm::Value* heldToWords(llvm::Value* value, ElemKind to);
+  llvm::Value* heldToWords(llvm::Value* value);
   llvm::Value* narrowed(llvm::Value* value, ElemKind from, ElemKind to, bool saturate, ScaleRounding rounding);
   // A function of the library, by its name without the kind and width.
   llvm::Value* math(std::string_view name, llvm::ArrayRef<llvm::Value*> arguments, ElemKind kind);
