@@ -156,6 +156,23 @@ TEST(BlockedLayout, BytesLessAnOffsetAreConvolvedAsBytes) {
     }
 }
 
+TEST(BlockedLayout, BytesThatMoveAfterwardsAreMultipliedAsBytes) {
+  for (const ElemKind kind : {ElemKind::UInt8, ElemKind::Int8}) {
+    Network n;
+    const Value bytes = asBytes(n, n.image({2, 3, 5, 8}), kind);
+    const Value wide = n.b.add(n.b.casted(bytes, ElemKind::Int32), n.b.scalar(ElemKind::Int32, -9));
+    const Value heads = n.b.reshaped(n.b.transpose(wide, {.perm = {0, 2, 1, 3}}), {2, 5, 24});
+    n.b.output("y", n.b.matMul(heads, byteWeights(n, {24, 33})));
+    for (const int64_t lanes : {4, 16}) {
+      const Function& f = laidOut(n, lanes);
+      Rng rng(7);
+      EXPECT_TRUE(sameResults(n.f, f, randomBindings(rng, n.f))) << lanes << " lanes\n" << print(f);
+      EXPECT_EQ(countOf(f, Op::MatMul), 0);
+      EXPECT_EQ(countOf(f, Op::NarrowMatMul), 1);
+    }
+  }
+}
+
 TEST(BlockedLayout, GatesFromMatrixProductsBroadcast) {
   Network n;
   const Value x = n.conv(n.image({2, 16, 6, 6}), 24, 3);

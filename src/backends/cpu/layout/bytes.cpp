@@ -16,6 +16,10 @@ Value viewed(Value v) {
   return v;
 }
 
+bool isMove(Value v) {
+  return !v.node->isStorage() && !v.node->predicate() && (v.node->op() == Op::Reshape || v.node->op() == Op::Transpose);
+}
+
 bool isWidenedByte(Value v) {
   return !v.node->isStorage() && v.node->op() == Op::Cast && !v.node->predicate() && v.kind() == ElemKind::Int32 &&
          isByteKind(v.node->input(0).kind());
@@ -43,6 +47,16 @@ std::optional<ShiftedBytes> shiftedBytes(Value v) {
   wide = viewed(wide);
   if (!isWidenedByte(wide)) return std::nullopt;
   return ShiftedBytes{.bytes = wide.node->input(0), .shift = shift, .negative = minus};
+}
+
+Value unmoved(Value v) {
+  while (isMove(v)) v = v.node->input(0);
+  return v;
+}
+
+Value movedAs(Builder& b, Value v, Value other) {
+  if (!isMove(v)) return b.reshaped(other, v.shape().dims());
+  return like(b, *v.node, {movedAs(b, v.node->input(0), other)});
 }
 
 bool fitsSignedBytes(const Tensor& i32) {

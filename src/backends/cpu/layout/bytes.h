@@ -19,6 +19,10 @@ struct ShiftedBytes {
 };
 std::optional<ShiftedBytes> shiftedBytes(Value v);
 
+// What a value is without the moves that come last, Reshape and Transpose; and another one of that shape, moved as it.
+Value unmoved(Value v);
+Value movedAs(Builder& b, Value v, Value other);
+
 // Whether all elements are from -128 to 127.
 bool fitsSignedBytes(const Tensor& i32);
 

@@ -26,7 +26,8 @@ std::vector<Node*> productsBy(const Node& b, const Function& function) {
   std::vector<Node*> products;
   for (const Use& use : b.uses())
     if (use.user->op() == Op::MatMul && use.user->function() == &function && use.slot == 1 && !use.user->predicate() &&
-        use.user->type().elements() > 0 && (b.type().kind() == ElemKind::Float32 || shiftedBytes(use.user->input(0))))
+        use.user->type().elements() > 0 &&
+        (b.type().kind() == ElemKind::Float32 || shiftedBytes(unmoved(use.user->input(0)))))
       products.push_back(use.user);
   return products;
 }
@@ -43,9 +44,8 @@ Value columnSums(Builder& b, const Tensor& matrix, int64_t factor = 1) {
 
 // (a + shift) * b is a * b + shift * b.
 Value byteProduct(Builder& b, Value left, const Tensor& matrix, Value panels) {
-  const ShiftedBytes a = *shiftedBytes(left);
-  const Value y =
-      b.narrowMatMul(unsignedBytes(b, b.reshaped(a.bytes, left.shape().dims())), panels, {.n = matrix.type().dim(1)});
+  const ShiftedBytes a = *shiftedBytes(unmoved(left));
+  const Value y = b.narrowMatMul(movedAs(b, left, unsignedBytes(b, a.bytes)), panels, {.n = matrix.type().dim(1)});
   const int64_t more = a.bytes.kind() == ElemKind::Int8 ? -kSignedShift : 0;
   const std::optional<int64_t> known = a.known();
   if (known) return *known + more == 0 ? y : b.add(y, columnSums(b, matrix, *known + more));
