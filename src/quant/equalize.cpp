@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/builder.h"
+#include "quant/noise.h"
 #include "quant/product.h"
 
 namespace aglow::quant {
@@ -118,114 +119,9 @@ private:
   std::vector<Space> spaces_;
 };
 
-// ---------------------------------------------------------------- weights by channel
-
-// The weights of a product as [outputs, inputs, inner], whichever way they lie; of a convolution with groups, `inputs`
-// are those of one group.
-class WeightView {
-public:
-  explicit WeightView(const Node& product)
-      : tensor_(asConstant(product.input(1))->tensor()), conv_(product.op() == Op::Conv) {
-    const Shape& shape = tensor_.type().shape();
-    outputs = shape[conv_ ? 0 : 1];
-    inputs = shape[conv_ ? 1 : 0];
-    inner = conv_ ? shape.elements() / std::max<int64_t>(outputs * inputs, 1) : 1;
-    groups = conv_ ? product.attrs().integer("group") : 1;
-  }
-
-  int64_t outputs, inputs, inner, groups;
-
-  int64_t channels() const { return inputs * groups; }
-  // Of the input channel that weights [output, input] are for.
-  size_t channelOf(int64_t output, int64_t input) const {
-    return static_cast<size_t>(output / std::max<int64_t>(outputs / groups, 1) * inputs + input);
-  }
-  int64_t offset(int64_t output, int64_t input, int64_t i) const {
-    return conv_ ? (output * inputs + input) * inner + i : input * outputs + output;
-  }
-  double at(int64_t output, int64_t input, int64_t i) const {
-    return static_cast<double>(tensor_.ref().as<const float>()[offset(output, input, i)]);
-  }
-
-  template <class F>
-  void each(const F& use) const {
-    for (int64_t o = 0; o < outputs; ++o)
-      for (int64_t c = 0; c < inputs; ++c)
-        for (int64_t i = 0; i < inner; ++i) use(o, c, i);
-  }
-
-  // The same with each element times a factor.
-  template <class F>
-  Tensor times(const F& factor) const {
-    Tensor made(tensor_.type());
-    auto* values = reinterpret_cast<float*>(made.mutableData());
-    each([&](int64_t o, int64_t c, int64_t i) {
-      values[offset(o, c, i)] = static_cast<float>(at(o, c, i) * factor(o, c));
-    });
-    return made;
-  }
-
-private:
-  Tensor tensor_;
-  bool conv_;
-};
-
-int64_t channelsMade(const Node& product) { return WeightView(product).outputs; }
-
 // ---------------------------------------------------------------- which factors
 
-// The weights of a product as far as their noise depends on them: by output and input channel.
-struct Sizes {
-  int64_t outputs, inputs, inner, groups;
-  std::vector<float> largest, squares;
-
-  explicit Sizes(const WeightView& weights)
-      : outputs(weights.outputs),
-        inputs(weights.inputs),
-        inner(weights.inner),
-        groups(weights.groups),
-        largest(static_cast<size_t>(outputs * inputs)),
-        squares(largest.size()) {
-    weights.each([&](int64_t o, int64_t c, int64_t i) {
-      const auto at = static_cast<size_t>(o * inputs + c);
-      const auto weight = static_cast<float>(weights.at(o, c, i));
-      largest[at] = std::max(largest[at], std::abs(weight));
-      squares[at] += weight * weight;
-    });
-  }
-  // The first input channel of an output.
-  size_t first(int64_t output) const {
-    return static_cast<size_t>(output / std::max<int64_t>(outputs / groups, 1) * inputs);
-  }
-  size_t channels() const { return static_cast<size_t>(inputs * groups); }
-};
-
-// What integers add to the results of a product: the rounding of its input, which has one scale, by the size of the
-// weights; and the rounding of the weights, which have a scale for each output, by the size of the input.
-double noiseOf(const Sizes& weights, const ChannelProfile& input, const std::vector<double>& factors) {
-  constexpr double kValueLevels = 255, kWeightLevels = 254;
-  double range = 0;
-  std::vector<double> squares(factors.size()), inputs(factors.size());
-  for (size_t c = 0; c < factors.size(); ++c) {
-    range = std::max(range, input.extent(c) / factors[c]);
-    squares[c] = factors[c] * factors[c];
-    inputs[c] = input.squareOf(c) / squares[c] * static_cast<double>(weights.inner);
-  }
-  double noise = 0;
-  const double step = range / kValueLevels;
-  for (int64_t o = 0; o < weights.outputs; ++o) {
-    const size_t first = weights.first(o), row = static_cast<size_t>(o * weights.inputs);
-    double largest = 0, size = 0, sum = 0;
-    for (size_t c = 0; c < static_cast<size_t>(weights.inputs); ++c) {
-      largest = std::max(largest, static_cast<double>(weights.largest[row + c]) * factors[first + c]);
-      size += static_cast<double>(weights.squares[row + c]) * squares[first + c];
-      sum += inputs[first + c];
-    }
-    const double weightStep = 2 * largest / kWeightLevels;
-    noise += step * step * size + weightStep * weightStep * sum;
-  }
-  return noise;
-}
+int64_t channelsMade(const Node& product) { return WeightView(product).outputs; }
 
 // A space with what the profile says of the inputs of its takers.
 struct Candidate {

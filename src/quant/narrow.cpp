@@ -6,12 +6,19 @@
 #include <unordered_set>
 
 #include "graph/builder.h"
+#include "quant/blocks.h"
 #include "quant/islands.h"
-#include "support/sizes.h"
 
 namespace aglow::quant {
 
 namespace {
+
+// How often a product multiplies.
+int64_t multiplications(const Node& product) {
+  const Type& weights = product.input(1).type();
+  const int64_t results = product.type().elements(), columns = weights.dim(product.op() == Op::Conv ? 0 : 1);
+  return columns == 0 ? 0 : results * (weights.elements() / columns);
+}
 
 std::vector<Node*> productsOf(Function& function, const Names& kept) {
   std::vector<Node*> products;
@@ -48,42 +55,6 @@ Tensor roundedToHalves(const Tensor& weights) {
   return rounded;
 }
 
-struct Blocks {
-  Tensor levels, scales, offsets;
-};
-
-// Offset in the middle; the largest magnitude on either side decides a scale.
-Blocks inBlocks(const Tensor& weights, int bits, int64_t block) {
-  const int64_t k = weights.type().dim(0), n = weights.type().dim(1), blocks = ceilDiv(k, block);
-  const int64_t middle = int64_t{1} << (bits - 1);
-  const auto* from = weights.ref().as<const float>();
-  std::vector<int64_t> levels(static_cast<size_t>(k * n));
-  std::vector<double> scales(static_cast<size_t>(blocks * n));
-  for (int64_t b = 0; b < blocks; ++b)
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t last = std::min((b + 1) * block, k);
-      double low = 0, high = 0;
-      for (int64_t c = b * block; c < last; ++c) {
-        low = std::min(low, double{from[c * n + j]});
-        high = std::max(high, double{from[c * n + j]});
-      }
-      const double needed = std::max(high / static_cast<double>(middle - 1), -low / static_cast<double>(middle));
-      // Zeros alone, and numbers so small that their scale is none, become zeros.
-      const float scale = std::isnormal(static_cast<float>(needed)) ? static_cast<float>(needed) : 1.0f;
-      scales[static_cast<size_t>(b * n + j)] = double{scale};
-      for (int64_t c = b * block; c < last; ++c) {
-        const double level = std::nearbyint(double{from[c * n + j]} / double{scale});
-        levels[static_cast<size_t>(c * n + j)] = middle + std::clamp(static_cast<int64_t>(level), -middle, middle - 1);
-      }
-    }
-  const ElemKind kind = bits == 4 ? ElemKind::UInt4 : ElemKind::UInt8;
-  const Shape shape{blocks, n};
-  return {
-      .levels = Tensor::fromInts(Type(kind, weights.type().shape()), levels),
-      .scales = Tensor::fromDoubles(Type(ElemKind::Float32, shape), scales),
-      .offsets = Tensor::fromInts(Type(kind, shape), std::vector<int64_t>(static_cast<size_t>(blocks * n), middle))};
-}
-
 bool isFinite(const Tensor& weights) {
   const auto* from = weights.ref().as<const float>();
   return std::all_of(from, from + weights.type().elements(), [](float value) { return std::isfinite(value); });
@@ -92,7 +63,9 @@ bool isFinite(const Tensor& weights) {
 }  // namespace
 
 Result<bool> useHalves(Function& function, const Names& keepFloat) {
-  const std::vector<Node*> products = productsOf(function, keepFloat);
+  constexpr int64_t kWorth = 4096;  // fewer are done in less than a microsecond, and gain nothing
+  std::vector<Node*> products = productsOf(function, keepFloat);
+  std::erase_if(products, [](const Node* product) { return multiplications(*product) < kWorth; });
   return building([&] {
     Builder b(function);
     std::unordered_map<const Node*, Value> weights;  // by the constant
@@ -110,14 +83,15 @@ Result<bool> useHalves(Function& function, const Names& keepFloat) {
 }
 
 Result<bool> quantizeWeightsOnly(Function& function, const Names& keepFloat, int bits) {
-  constexpr int64_t kBlock = 32;
+  // Fewer bits are for weights that come from memory. Those that stay in the nearest caches are not waited for.
+  constexpr int64_t kBlock = 32, kNear = int64_t{64} << 10, kFloatBytes = 4;
   std::unordered_map<const Node*, Value> weights;  // by the constant
   return building([&] {
     Builder b(function);
     for (Node* product : productsOf(function, keepFloat)) {
       if (product->op() != Op::MatMul) continue;
       const Constant& constant = *asConstant(product->input(1));
-      if (constant.type().elements() == 0 || !isFinite(constant.tensor())) continue;
+      if (constant.type().elements() * kFloatBytes <= kNear || !isFinite(constant.tensor())) continue;
       const auto [it, isNew] = weights.try_emplace(&constant);
       if (isNew) {
         const Blocks blocks = inBlocks(constant.tensor(), bits, kBlock);

@@ -38,12 +38,13 @@ def ran(aglow, model, x, tmp_path, *options):
 def test_the_digits_stay_what_they_are(aglow, tmp_path, precision, backend):
     expected = outputs(aglow, tmp_path, "--backend", backend)
     got = outputs(aglow, tmp_path, "--backend", backend, "--precision", precision)
-    assert (got != expected).any() and (got.argmax(1) == LABELS).all()
+    # All its matrices fit the nearest caches, so that fewer bits gain nothing.
+    assert (got != expected).any() == (precision == "bf16") and (got.argmax(1) == LABELS).all()
     assert sqnr(expected, got) >= REACHED[precision]
 
 
 @pytest.mark.parametrize("precision", REACHED)
-@pytest.mark.parametrize("rows, depth, columns", [(1, 96, 200), (3, 100, 64), (2, 61, 33), (7, 128, 70), (20, 45, 96)])
+@pytest.mark.parametrize("rows, depth, columns", [(1, 96, 200), (3, 300, 64), (2, 541, 33), (7, 256, 70), (20, 205, 96)])
 def test_products_are_the_same_on_both_backends(aglow, tmp_path, rng, precision, rows, depth, columns):
     weights = rng.standard_normal((depth, columns)).astype(np.float32) / 8
     weights[: depth // 2, 3] = 0  # a block of zeros
@@ -52,8 +53,34 @@ def test_products_are_the_same_on_both_backends(aglow, tmp_path, rng, precision,
     x = rng.standard_normal((rows, depth)).astype(np.float32)
     results = {backend: ran(aglow, model, x, tmp_path, "--backend", backend, "--precision", precision)
                for backend in BACKENDS}
-    assert np.allclose(results["cpu"], results["interpreter"], rtol=1e-5, atol=1e-5)
+    assert np.allclose(results["cpu"], results["interpreter"], rtol=1e-5, atol=1e-7 * depth)
     assert sqnr(np.maximum(x @ weights, 0), results["cpu"]) >= REACHED[precision] - 3
+
+
+def layers(rng, depth, width=160):
+    """Relu after product, `depth` of them: inputs of all but the first are never negative."""
+    weights = {f"w{i}": (rng.standard_normal((width, width)) * (2 / width) ** 0.5).astype(np.float32) for i in range(depth)}
+    nodes = []
+    for i in range(depth):
+        nodes += [helper.make_node("MatMul", [f"r{i}" if i else "x", f"w{i}"], [f"p{i}"]),
+                  helper.make_node("Relu", [f"p{i}"], [f"r{i + 1}"])]
+    return nodes, weights
+
+
+@pytest.mark.parametrize("precision, least", [("int8-weights", 38), ("int4-weights", 14.5)])
+def test_errors_of_many_layers_stay_small(aglow, tmp_path, rng, precision, least):
+    nodes, weights = layers(rng, 8)
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [20, 160]}, {"r8": [20, 160]}, weights)
+    x = np.abs(rng.standard_normal((20, 160))).astype(np.float32)
+    assert sqnr(ran(aglow, model, x, tmp_path), ran(aglow, model, x, tmp_path, "--precision", precision)) >= least
+
+
+def test_products_of_a_few_numbers_stay_as_they_are(aglow, tmp_path, rng):
+    nodes, weights = layers(rng, 2, 16)
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [1, 16]}, {"r2": [1, 16]}, weights)
+    x = rng.standard_normal((1, 16)).astype(np.float32)
+    for precision in REACHED:
+        assert (ran(aglow, model, x, tmp_path, "--precision", precision) == ran(aglow, model, x, tmp_path)).all()
 
 
 @pytest.mark.parametrize("channels, outputs_, group, stride", [(32, 40, 1, 1), (16, 64, 1, 2), (7, 32, 1, 1), (64, 64, 2, 1),
@@ -127,11 +154,13 @@ def test_layers_may_stay_floats(aglow, tmp_path):
     assert (outputs(aglow, tmp_path, "--precision", "bf16", "--keep-float", "Conv,MatMul") == expected).all()
 
 
-def test_from_python(tmp_path):
+def test_from_python(tmp_path, rng):
     aglow = pytest.importorskip("aglow")
-    image = np.load(DIGITS.parent / "images" / "7.npy")
-    exact = aglow.compile(DIGITS)(image)
+    nodes, weights = layers(rng, 1)
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [1, 160]}, {"r1": [1, 160]}, weights)
+    x = rng.standard_normal((1, 160)).astype(np.float32)
+    exact = aglow.compile(model)(x)
     for precision, reached in REACHED.items():
-        assert reached <= sqnr(exact, aglow.compile(DIGITS, precision=precision)(image)) < np.inf
+        assert reached <= sqnr(exact, aglow.compile(model, precision=precision)(x)) < np.inf
     with pytest.raises(aglow.UsageError, match="expected one of float, int8, bf16"):
         aglow.compile(DIGITS, precision="int3")

@@ -228,7 +228,8 @@ TEST(CApi, TakesPrecisions) {
   for (const char* precision : {"bf16", "int8-weights", "int4-weights"}) {
     ASSERT_EQ(aglow_options_set_precision(options, precision, nullptr), AGLOW_OK) << aglow_error_text();
     const std::vector<float> rounded = probabilities(options);
-    EXPECT_NE(rounded, exact) << precision;
+    // All matrices of the model are small, so that fewer bits gain nothing.
+    EXPECT_EQ(rounded != exact, precision == std::string_view("bf16"));
     EXPECT_THAT(rounded, ::testing::Pointwise(::testing::FloatNear(0.05F), exact)) << precision;
   }
   ASSERT_EQ(aglow_options_set_precision(options, "bf16", "Conv,MatMul"), AGLOW_OK);
