@@ -106,11 +106,11 @@ std::vector<T> runPlan(const KernelPlan& plan, const KernelLookup& lookup, const
     const auto run = [&](int64_t begin, int64_t end) {
       EXPECT_EQ((callKernel<W, T>(kernel, step, p, begin, end)), kDone);
     };
-    if (order == 0) {
-      run(0, step.units);
-    } else {
+    if (order == 0) run(0, step.rounds * step.units);
+    for (int64_t round = 0; order != 0 && round < step.rounds; ++round) {
+      const int64_t first = round * step.units;
       for (int64_t end = step.units; end > 0; end -= std::min<int64_t>(end, order))
-        run(end - std::min<int64_t>(end, order), end);
+        run(first + end - std::min<int64_t>(end, order), first + end);
     }
   }
   EXPECT_TRUE(std::all_of(target.written.begin(), target.written.end(), [](int n) { return n == 1; }));

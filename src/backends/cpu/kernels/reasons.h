@@ -21,4 +21,8 @@ inline Decision needsElements(std::initializer_list<const Type*> types) {
   return Decision::yes();
 }
 
+inline Decision hasMatrixRegisters(const Machine& machine) {
+  return machine.matrix ? Decision::yes() : Decision::no("needs a processor with registers of matrices");
+}
+
 }  // namespace aglow::cpu

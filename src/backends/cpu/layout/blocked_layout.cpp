@@ -85,9 +85,10 @@ Pass blockedLayoutPass(const VectorLayout& layout) {
   const Blocks blocks(layout.lanes);
   return {.name = "blocked-layout",
           .doc = "Moves convolutions, and what lies between them, to blocked channels.",
-          .run = [blocks, halves = layout.fastHalves](Function& function, PassContext& context) -> Result<bool> {
-            LayoutChoice choice =
-                chooseLayouts(function, blocks, {.winograd = context.enabled(kWinograd), .halves = halves});
+          .run = [blocks, layout](Function& function, PassContext& context) -> Result<bool> {
+            const ConvForms forms{
+                .winograd = context.enabled(kWinograd), .halves = layout.fastHalves, .matrix = layout.matrix};
+            LayoutChoice choice = chooseLayouts(function, blocks, forms);
             const auto convs = static_cast<int64_t>(choice.convs.size());
             Builder builder(function);
             AGLOW_TRY(const bool changed, building([&] {

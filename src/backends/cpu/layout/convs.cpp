@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backends/cpu/kernels/conv/winograd_filter.h"
+#include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/layout/bytes.h"
 #include "graph/op_views.h"
@@ -84,9 +85,12 @@ ConvForm byteForm(const ConvNode& node, const Conv2d& conv, int64_t lanes) {
 }
 
 // Whole pairs of channels: a lane that holds no channel may hold what times zero is not zero.
-bool isOfHalves(const ConvNode& node) {
-  return node.filter().dim(1) % 2 == 0 && isNarrowFloats(node.x()) && node.x().node->op() == Op::Cast &&
-         fitsHalves(asConstant(node.filter())->tensor());
+bool isOfHalves(const ConvNode& node, const Conv2d& conv, const ConvForms& forms) {
+  const int64_t rows = node.x().dim(0) * conv.height * conv.width;
+  const int64_t bytes = 2 * conv.channels * conv.kernelHeight * conv.kernelWidth;
+  const bool matrix = forms.matrix && conv.group == 1 && cpu::areWorthRows(rows, bytes, conv.outputs);
+  return (forms.halves || matrix) && node.filter().dim(1) % 2 == 0 && isNarrowFloats(node.x()) &&
+         node.x().node->op() == Op::Cast && fitsHalves(asConstant(node.filter())->tensor());
 }
 
 // In each output channel, the sum of all weights.
@@ -128,10 +132,10 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
       return ConvForm::Depthwise;
     const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
     if (!whole) return ConvForm::None;
-    return forms.halves && isOfHalves(ConvNode(node)) ? ConvForm::Halves : ConvForm::Direct;
+    return isOfHalves(ConvNode(node), conv, forms) ? ConvForm::Halves : ConvForm::Direct;
   }
   if (conv.channels < lanes && conv.channels <= kImageChannels) return ConvForm::Planar;
-  if (forms.halves && isOfHalves(ConvNode(node))) return ConvForm::Halves;
+  if (isOfHalves(ConvNode(node), conv, forms)) return ConvForm::Halves;
   const bool square = conv.kernelHeight == 3 && conv.kernelWidth == 3 && conv.isUnit();
   if (forms.winograd && square && cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
     return ConvForm::Winograd;

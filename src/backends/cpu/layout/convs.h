@@ -24,7 +24,8 @@ inline bool readsPlanes(ConvForm form) { return form == ConvForm::Planar || form
 // What may be chosen among.
 struct ConvForms {
   bool winograd = true;
-  bool halves = false;
+  bool halves = false;  // bf16
+  bool matrix = false;  // bf16 on matrix registers
 };
 ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms);
 

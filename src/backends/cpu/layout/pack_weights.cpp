@@ -1,6 +1,7 @@
 // The pass that packs constant right sides of matrix products, each once for all products by it.
 #include <optional>
 
+#include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/layout/bytes.h"

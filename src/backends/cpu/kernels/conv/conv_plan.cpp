@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/conv/plane_desc.h"
+#include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "support/sizes.h"
 
@@ -103,6 +104,65 @@ KernelPlan planNarrowConv(const ConvShape& shape, ElemKind kind, int64_t lanes, 
   d.reachesOut = shape.py > 0 || shape.bottom > 0 ? 1 : 0;
   KernelPlan plan = planConvTiles(groups, d, tileElementOf(kind), machine, wish);
   plan.flops *= static_cast<double>(together);
+  return plan;
+}
+
+KernelPlan planWindowRows(const ConvShape& s, ElemKind kind, int64_t outside, const Machine& machine) {
+  constexpr int64_t kPair = 32, kUnitFlops = 1 << 21, kUnits = 64, kGroup = 4, kCollide = 1024;  // rows, bytes
+  const auto bytes = static_cast<int64_t>(elemBytes(kind));
+  const int64_t lanes = machine.lanes, positions = s.outHeight * s.outWidth, rows = s.images * positions;
+  const int64_t depth = s.kh * s.kw * s.channels * bytes, whole = alignUp(depth, kMatrixStep);
+  // Rows that far apart fall into the same few lines of the first-level cache.
+  const int64_t rowBytes = whole % kCollide == 0 ? whole + kMatrixStep : whole;
+  // What is copied is read again from the second-level cache.
+  const int64_t most = machine.l2 / 2, pairBytes = kPair * rowBytes;
+  const int64_t stretch = std::min(std::max<int64_t>(most / pairBytes, 1) * kPair, rows);
+  const int64_t panels = ceilDiv(s.outputs, 2 * lanes), pairs = ceilDiv(stretch, kPair);
+  const int64_t wanted = std::clamp<int64_t>(2 * stretch * depth / bytes * s.outputs / kUnitFlops, 1, kUnits);
+  // Weights that stay in the cache are read again for each group of rows.
+  const bool stay = panels * 2 * lanes * depth <= most;
+  const int64_t rowGroups = stay ? std::min(wanted, pairs) : 1;
+  const int64_t row = s.width * lanes * bytes, block = s.height * row;
+  const WindowRowsDesc desc{.product = {.rows = rows,
+                                        .rowBytes = rowBytes,
+                                        .groups = depth / kGroup,
+                                        .columns = s.outputs,
+                                        .vectors = ceilDiv(s.outputs, lanes),
+                                        .panels = panels,
+                                        .rowGroups = rowGroups,
+                                        .panelGroups = std::clamp<int64_t>(ceilDiv(wanted, rowGroups), 1, panels),
+                                        .ahead = stay ? 0 : 1,
+                                        .positions = positions},
+                            .stretch = stretch,
+                            .pointwise = isPointwise(s) ? 1 : 0,
+                            .channelBytes = s.channels * bytes,
+                            .blockBytes = lanes * bytes,
+                            .xImage = ceilDiv(s.channels, lanes) * block,
+                            .xBlock = block,
+                            .xRow = row,
+                            .height = s.height,
+                            .width = s.width,
+                            .outWidth = s.outWidth,
+                            .kh = s.kh,
+                            .kw = s.kw,
+                            .sy = s.sy,
+                            .sx = s.sx,
+                            .py = s.py,
+                            .px = s.px,
+                            .dy = s.dy,
+                            .dx = s.dx,
+                            .outside = outside};
+  KernelPlan plan;
+  plan.steps = {{.kernel = "matrix_permission", .descriptor = descriptorBytes(desc)},
+                {.kernel = kind == ElemKind::BFloat16 ? "window_halves_w16" : "window_bytes_w16",
+                 .descriptor = descriptorBytes(desc),
+                 .units = desc.product.rowGroups * desc.product.panelGroups,
+                 .rounds = 2 * ceilDiv(rows, stretch),
+                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  plan.scratchBytes = stretch * rowBytes;
+  const int64_t dims[4] = {s.images, desc.product.vectors, positions, lanes};
+  std::copy_n(dims, 4, plan.epilogueDims);
+  plan.flops = 2. * static_cast<double>(rows * s.outputs) * static_cast<double>(depth / bytes);
   return plan;
 }
 

@@ -22,6 +22,9 @@ KernelPlan planBlockedConv(const ConvShape& shape, const Machine& machine, const
 KernelPlan planNarrowConv(const ConvShape& shape, ElemKind kind, int64_t lanes, int64_t outside, const Machine& machine,
                           const CutWish& wish = {});
 
+// The same on matrix registers: one group, in blocks of as many channels as a vector has lanes.
+KernelPlan planWindowRows(const ConvShape& shape, ElemKind kind, int64_t outside, const Machine& machine);
+
 // 3x3 windows in steps of 1; the filter is transformed as winogradFilter does, for tiles of tile x tile results.
 KernelPlan planWinogradConv(const ConvShape& shape, int64_t tile, const Machine& machine);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/kernels/conv/conv_plan.h"
+#include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "backends/cpu/kernels/reasons.h"
 #include "ops/window.h"
@@ -58,14 +59,39 @@ KernelPlan planBlocked(const Problem& problem, const Machine& machine) {
   return planBlockedConv(shape, machine, problem.wish);
 }
 
-KernelPlan planNarrow(const Problem& problem, const Machine& machine) {
+// All that the filter says besides.
+ConvShape narrowShapeOf(const Problem& problem) {
   const Type& filter = problem.inType(1);
   ConvShape shape = shapeOf(problem, {filter.dim(1), filter.dim(2)});
   shape.group = problem.attrs.integer("group");
   shape.channels = filter.dim(3) * filter.dim(5) * shape.group;
   shape.outputs = problem.attrs.integer("outputs");
-  return planNarrowConv(shape, problem.inType(0).kind(), problem.inType(0).dim(4), problem.attrs.integer("outside"),
-                        machine, problem.wish);
+  return shape;
+}
+
+// Channels of a position are worth being put side by side for registers of matrices.
+Decision windowsFit(const Problem& problem, const Machine& machine) {
+  if (Decision no = hasMatrixRegisters(machine); !no) return no;
+  if (Decision no = lanesFit(problem, machine); !no) return no;
+  const Type &x = problem.inType(0), &y = problem.outType(), &filter = problem.inType(1);
+  if (x.dim(4) != machine.lanes)
+    return Decision::no(fmt::format("needs an image in blocks of {} channels, has {}", machine.lanes, x.dim(4)));
+  if (const int64_t group = problem.attrs.integer("group"); group != 1)
+    return Decision::no(fmt::format("needs one group, has {}", group));
+  const int64_t rows = y.dim(0) * y.dim(2) * y.dim(3);
+  const int64_t bytes = filter.dim(1) * filter.dim(2) * filter.dim(3) * filter.dim(5) * elemBytes(x.kind());
+  if (const int64_t outputs = problem.attrs.integer("outputs"); !areWorthRows(rows, bytes, outputs))
+    return Decision::no(fmt::format("needs more than {} windows of {} bytes by {} outputs", rows, bytes, outputs));
+  return Decision::yes();
+}
+
+KernelPlan planWindows(const Problem& problem, const Machine& machine) {
+  return planWindowRows(narrowShapeOf(problem), problem.inType(0).kind(), problem.attrs.integer("outside"), machine);
+}
+
+KernelPlan planNarrow(const Problem& problem, const Machine& machine) {
+  return planNarrowConv(narrowShapeOf(problem), problem.inType(0).kind(), problem.inType(0).dim(4),
+                        problem.attrs.integer("outside"), machine, problem.wish);
 }
 
 // The record has no strides and dilations, which are 1.
@@ -127,6 +153,7 @@ KernelPlan planAvgPool(const Problem& problem, const Machine& machine) {
 
 constexpr KernelRow kRows[] = {
     {Op::BlockedConv, "tiles", lanesFit, unlessEmpty<planBlocked>},
+    {Op::NarrowConv, "matrix", windowsFit, unlessEmpty<planWindows>},
     {Op::NarrowConv, "tiles", narrowFits, unlessEmpty<planNarrow>},
     {Op::WinogradConv, "winograd", lanesFit, unlessEmpty<planWinograd>},
     {Op::DepthwiseConv, "planes", lanesFit, unlessEmpty<planDepthwise>},

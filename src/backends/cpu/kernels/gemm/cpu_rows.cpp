@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "backends/cpu/kernels/reasons.h"
@@ -140,7 +141,7 @@ KernelPlan planPacked(const Problem& problem, const Machine& machine) {
 
 // Where rows are long enough, and whole steps of 64 bytes.
 Decision matrixFits(const Problem& problem, const Machine& machine) {
-  if (!machine.matrix) return Decision::no("needs a processor with registers of matrices");
+  if (Decision no = hasMatrixRegisters(machine); !no) return no;
   if (Decision no = packedFits(problem, machine); !no) return no;
   const Sizes s = packedSizes(problem);
   if (s.m < kMatrixRows) return Decision::no(fmt::format("needs at least {} rows, has {}", kMatrixRows, s.m));
@@ -157,12 +158,14 @@ KernelPlan planMatrix(const Problem& problem, const Machine& machine) {
   const int64_t rowBytes = s.k * static_cast<int64_t>(elemBytes(kind));
   MatrixDesc desc{.rows = s.m,
                   .rowBytes = rowBytes,
-                  .steps = rowBytes / kMatrixStep,
+                  .groups = rowBytes / kBytes,
                   .columns = s.n,
                   .vectors = ceilDiv(s.n, machine.lanes),
                   .panels = ceilDiv(s.n, 2 * machine.lanes),
                   .rowGroups = 1,
-                  .panelGroups = 1};
+                  .panelGroups = 1,
+                  .ahead = 1,
+                  .positions = 0};
   KernelPlan plan;
   setEpilogueDims(plan, s);
   // What a unit reads of the left operand stays in the second-level cache for all its panels.

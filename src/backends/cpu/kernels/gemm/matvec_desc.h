@@ -26,16 +26,6 @@ struct BlockDesc {
 // Numbers of its addresses.
 enum BlockAddress : int { kBlockA = 1, kBlockLevels, kBlockScales, kBlockOffsets, kBlockScratch };
 
-// Rows by panels of 32 columns on matrix registers. A unit is a group of pairs of 16 rows by a group of panels.
-struct MatrixDesc {
-  int64_t rows, rowBytes;
-  int64_t steps;  // of 64 bytes
-  int64_t columns, vectors, panels;
-  int64_t rowGroups, panelGroups;
-};
-// Rows that are worth it, and bytes of a row in a step.
-inline constexpr int64_t kMatrixRows = 8, kMatrixStep = 64;
-
 // Panels that are read side by side, so that several streams come from memory at once.
 constexpr int64_t matVecPanels(int64_t rows) { return rows == 1 ? 4 : 2; }
 inline constexpr int64_t kMatVecRows = 4;
