@@ -30,6 +30,11 @@ bool movesNothing(const Shape& shape, const Ints& perm) {
   return true;
 }
 
+// A byte becomes an i32, which is what products of integers take.
+bool widensBytes(const Node& node) {
+  return node.op() == Op::Cast && node.type().kind() == ElemKind::Int32 && elemInfo(node.input(0).kind()).bits == 8;
+}
+
 // The order that all transposed operands of an elementwise node share; empty when the node cannot move above them.
 Ints sharedPerm(const Node& node) {
   const Node* first = nullptr;
@@ -105,8 +110,9 @@ std::vector<Rule> merges() {
 std::vector<Rule> elementwiseSinks() {
   return {
       {.name = "sink-transpose-unary",
-       .doc = "A transpose moves below functions of single elements.",
+       .doc = "A transpose moves below functions of single elements, but bytes for products of integers move as bytes.",
        .pattern = op(unaryOps(), {transposed()}),
+       .condition = [](const Match& m) { return !widensBytes(m.root()); },
        .build = [](const Match& m, Builder& b) -> Values {
          return {b.transpose(like(b, m.root(), {m[0]}), {.perm = permOf(m.node(1))})};
        },

@@ -107,39 +107,116 @@ def test_init_nets_compute(run):
     np.testing.assert_array_equal(run(net, init, {"x": f32(2, 3)})[0], np.zeros((2, 4)))
 
 
+def given(name, array, scale, zero):
+    """A fill of quantized values, or of a bias."""
+    kind = "Int8GivenTensorFill" if array.dtype == np.uint8 else "Int8GivenIntTensorFill"
+    values = array.tobytes() if array.dtype == np.uint8 else [int(v) for v in array]
+    return Op(kind, [], [name], {"shape": list(array.shape), "values": values, "Y_scale": scale, "Y_zero_point": zero})
+
+
+def to_bytes(real, scale, zero, low=0):
+    return np.clip(np.rint(np.asarray(real, np.float64) / scale) + zero, low, 255).astype(np.uint8)
+
+
+def windows(x, kernel, stride, pad, outside):
+    """[n, h, w, c, kernel, kernel] of an image with channels last."""
+    x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)), constant_values=outside)
+    return np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (1, 2))[:, ::stride, ::stride]
+
+
+def quantized_net():
+    """Layers of a residual net on bytes with their answers from integers; weights with zero points of all kinds."""
+    rng = np.random.default_rng(8)
+    ops, fills, blobs = [], [], {}
+
+    def some_bytes(*shape):
+        return rng.integers(0, 256, shape).astype(np.uint8)
+
+    def layer(kind, inputs, name, scale, zero, answer, **args):
+        ops.append(Op(kind, inputs, [name], {"Y_scale": scale, "Y_zero_point": zero, **args}))
+        blobs[name] = (answer, scale, zero)
+
+    def integers(name):
+        return blobs[name][0].astype(int) - blobs[name][2]
+
+    def real(name):
+        return integers(name) * np.float64(np.float32(blobs[name][1]))
+
+    def conv(name, x, filter_, weight_zero, scale, zero, relu, stride=1, pad=0, group=1):
+        bias = rng.integers(-3000, 3000, len(filter_)).astype(np.int32)
+        fills.extend([given(f"{name}_w", filter_, 0.01, weight_zero), given(f"{name}_b", bias, 0.0001, 0)])
+        kernel, weights = filter_.shape[1], filter_.astype(int) - weight_zero
+        seen = windows(integers(x), kernel, stride, pad, 0)
+        form = "nhwckl,cklo->nhwc" if group > 1 else "nhwckl,oklc->nhwo"
+        sums = np.einsum(form, seen, weights) + bias
+        answer = to_bytes(sums, scale / (blobs[x][1] * 0.01), zero, zero if relu else 0)
+        layer("Int8ConvRelu" if relu else "Int8Conv", [x, f"{name}_w", f"{name}_b"], name, scale, zero, answer,
+              kernel=kernel, stride=stride, pad=pad, group=group, order="NHWC")
+
+    x = rng.uniform(-1, 1, (2, 9, 10, 16)).astype(np.float32)
+    layer("Int8Quantize", ["x"], "q", 0.01, 100, np.clip(np.round(x / np.float32(0.01)) + 100, 0, 255).astype(np.uint8))
+    conv("a", "q", some_bytes(32, 3, 3, 16), 128, 0.0713, 3, True, pad=1)
+    conv("d", "a", some_bytes(32, 3, 3, 1), 120, 0.4957, 130, False, pad=1, group=32)
+    conv("p", "d", some_bytes(32, 1, 1, 32), 77, 4.013, 90, False)
+    layer("Int8AddRelu", ["a", "p"], "s", 4.0, 5, to_bytes(real("a") + real("p"), 4, 5, 5))
+    pooled = windows(blobs["s"][0], 2, 2, 0, 0).max((-1, -2))
+    layer("Int8MaxPool", ["s"], "m", 4.0, 5, pooled, kernel=2, stride=2, order="NHWC")
+    layer("Int8LeakyRelu", ["m"], "l", 3.0, 60, to_bytes(np.where(real("m") > 0, real("m"), 0.1 * real("m")), 3, 60), alpha=0.1)
+    layer("Int8Concat", ["l", "l"], "c", 3.0, 60, np.concatenate([blobs["l"][0]] * 2, 3), axis=3, order="NHWC")
+    layer("Int8AveragePool", ["c"], "g", 1.5, 20, to_bytes(real("c").mean((1, 2), keepdims=True), 1.5, 20),
+          global_pooling=1, order="NHWC")
+    fc = some_bytes(10, 64)
+    fills.extend([given("f_w", fc, 0.01, 141), given("f_b", np.zeros(10, np.int32), 0.015, 0)])
+    sums = integers("g").reshape(2, 64) @ (fc.astype(int) - 141).T
+    layer("Int8FC", ["g", "f_w", "f_b"], "f", 9.0, 127, to_bytes(sums, 9 / (1.5 * 0.01), 127))
+    layer("Int8Sigmoid", ["f"], "y", 1 / 256, 0, to_bytes(1 / (1 + np.exp(-real("f"))), 1 / 256, 0))
+    net = Net("int8", [*ops, Op("Int8Dequantize", ["f"], ["z"])], ["x"], [*blobs, "z"])
+    return net, Net("init", fills), x, [*(answer for answer, _, _ in blobs.values()), real("f").astype(np.float32)]
+
+
 @pytest.mark.parametrize("backend", ["interpreter", "cpu"])
 def test_quantized_layers(run, backend):
-    """A convolution, a sum and a fully connected layer on bytes, against integers in numpy."""
-    w = RANDOM.integers(0, 256, (3, 1, 1, 2)).astype(np.uint8)
-    bias = RANDOM.integers(-500, 500, 3).astype(np.int32)
-    fc = RANDOM.integers(0, 256, (2, 12)).astype(np.uint8)
+    net, init, x, expected = quantized_net()
+    for name, got, wanted in zip(net.outputs, run(net, init, {"x": x}, "--backend", backend), expected):
+        np.testing.assert_array_equal(got, wanted, err_msg=name)
 
-    def given(name, array, scale, zero):
-        kind = "Int8GivenTensorFill" if array.dtype == np.uint8 else "Int8GivenIntTensorFill"
-        values = array.tobytes() if array.dtype == np.uint8 else [int(v) for v in array]
-        return Op(kind, [], [name], {"shape": list(array.shape), "values": values, "Y_scale": scale, "Y_zero_point": zero})
 
-    init = Net("init", [given("w", w, 0.02, 120), given("b", bias, 0.0001, 0), given("v", fc, 0.01, 128),
-                        given("c", np.zeros(2, np.int32), 0.001, 0)])
-    y = {"Y_scale": 0.05, "Y_zero_point": 3}
-    net = Net("int8", [Op("Int8Quantize", ["x"], ["q"], {"Y_scale": 0.01, "Y_zero_point": 100}),
-                       Op("Int8ConvRelu", ["q", "w", "b"], ["r"], {"kernel": 1, "order": "NHWC", **y}),
-                       Op("Int8Add", ["r", "r"], ["s"], {"Y_scale": 0.1, "Y_zero_point": 5}),
-                       Op("Int8FC", ["s", "v", "c"], ["t"], {"Y_scale": 0.3, "Y_zero_point": 127}),
-                       Op("Int8Dequantize", ["t"], ["y"])], ["x"], ["y", "s"])
-    x = f32(1, 2, 2, 2)
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+@pytest.mark.parametrize("kind, args, answer", [
+    ("Int8Reshape", {"shape": [0, -1, 4]}, lambda q: q.reshape(2, -1, 4)),
+    ("Int8Flatten", {}, lambda q: q.reshape(2, -1)),
+    ("Int8Transpose", {"axes": [0, 3, 1, 2]}, lambda q: q.transpose(0, 3, 1, 2)),
+    ("Int8Slice", {"starts": [0, 1, 0, 2], "ends": [-1, 3, -1, 7]}, lambda q: q[:, 1:3, :, 2:7]),
+    ("Int8ChannelShuffle", {"group": 4, "order": "NHWC"},
+     lambda q: q.reshape(*q.shape[:3], 4, 2).swapaxes(3, 4).reshape(q.shape)),
+    ("Int8ResizeNearest", {"width_scale": 2.0, "height_scale": 2.0, "order": "NHWC"}, lambda q: q.repeat(2, 1).repeat(2, 2)),
+    ("Int8Relu", {"Y_scale": 0.02, "Y_zero_point": 110}, lambda q: np.maximum(q, 110)),
+    ("Int8Softmax", {"axis": 3}, lambda q: to_bytes(
+        (e := np.exp(0.02 * (q.astype(float) - 110))) / e.sum(3, keepdims=True), 1 / 256, 0)),
+    ("Int8AveragePool", {"kernel": 3, "stride": 1, "pad": 1, "order": "NHWC", "Y_scale": 0.01, "Y_zero_point": 128},
+     lambda q: to_bytes(windows(q.astype(int) - 110, 3, 1, 1, 0).mean((-1, -2)) * 0.02, 0.01, 128)),
+])
+def test_quantized_values(run, backend, kind, args, answer):
+    """One operator on bytes; what has no scale of its own keeps that of its operand."""
+    x = f32(2, 3, 5, 8)
+    q = np.clip(np.round(x / np.float32(0.02)) + 110, 0, 255).astype(np.uint8)
+    net = Net("one", [Op("Int8Quantize", ["x"], ["q"], {"Y_scale": 0.02, "Y_zero_point": 110}), Op(kind, ["q"], ["y"], args)],
+              ["x"], ["y"])
+    np.testing.assert_array_equal(run(net, None, {"x": x}, "--backend", backend)[0], answer(q))
 
-    def rounded(v):
-        return np.sign(v) * np.floor(abs(v) + 0.5)
 
-    q = np.clip(np.round(x / np.float32(0.01)) + 100, 0, 255).astype(int) - 100
-    sums = np.einsum("nhwc,oc->nhwo", q, w.reshape(3, 2).astype(int) - 120) + bias
-    r = np.clip(rounded(sums * (0.01 * 0.02 / 0.05)) + 3, 3, 255)
-    s = np.clip(rounded((r - 3) * 0.05 * 2 / 0.1) + 5, 0, 255)
-    t = np.clip(rounded((s.reshape(1, 12) - 5) @ (fc.astype(int) - 128).T * (0.1 * 0.01 / 0.3)) + 127, 0, 255)
-    got, gotSum = run(net, init, {"x": x}, "--backend", backend)
-    assert abs(gotSum.astype(int) - s).max() <= 1
-    np.testing.assert_allclose(got, (t - 127) * 0.3, atol=0.31)
+def test_zero_points_are_bytes(run):
+    net = Net("one", [Op("Int8Quantize", ["x"], ["y"], {"Y_scale": 0.02, "Y_zero_point": 300})], ["x"], ["y"])
+    assert "expected a 'Y_zero_point' of 0 to 255, got 300" in run(net, None, {"x": f32(2, 3)}, fails=True).err
+
+
+def test_quantized_layers_are_computed_with_bytes(run, tmp_path):
+    """Also those with weights that no signed byte holds."""
+    net, init, x, _ = quantized_net()
+    net.outputs = ["y"]
+    outcome = run(net, init, {}, "--shape", "x=2x9x10x16", "--cpu", "x86-64-v3", "--explain", command="inspect")
+    kernels = [line for line in outcome.out.splitlines() if "Conv" in line or "MatMul" in line]
+    assert kernels and not any("general" in line for line in kernels), outcome.out
 
 
 def test_recurrent_network(run):

@@ -1,5 +1,6 @@
 // Operators on quantized values: bytes with a scale and a zero point, which travel beside the tensor. Sums of products
-// are exact integers; every result is rounded once, halves away from zero.
+// are exact integers; every result is rounded once, halves to even, as QNNPACK does. This is the form that ONNX's
+// operators on bytes take as well, so that both become the same kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,14 +26,18 @@ Scale scaleOf(const OpImport& c, int operand) {
   return *scale;
 }
 
+void checkZero(int64_t zero) {
+  if (zero < 0 || zero > 255)
+    fail(Code::BadQuantization, fmt::format("expected a 'Y_zero_point' of 0 to 255, got {}", zero));
+}
+
 // The result's scale and zero point, as arguments name them.
 Scale resultScale(const OpImport& c) {
   const double scale = realArg(c, "Y_scale", 1);
   const int64_t zero = intArg(c, "Y_zero_point", 0);
   if (!(scale > 0) || std::isinf(scale))
     fail(Code::BadQuantization, fmt::format("expected a finite positive 'Y_scale', got {}", scale));
-  if (zero < -255 || zero > 255)
-    fail(Code::BadQuantization, fmt::format("expected a 'Y_zero_point' of 8 bits, got {}", zero));
+  checkZero(zero);
   return {static_cast<float>(scale), static_cast<int32_t>(zero)};
 }
 
@@ -42,50 +47,43 @@ Imported quantized(Value v, Scale scale) {
   return result;
 }
 
-// Integers less their zero point.
-Value centered(const OpImport& c, int operand) {
-  const Value wide = c.b.casted(c.in(operand), ElemKind::Int32);
-  const int32_t zero = scaleOf(c, operand).zero;
-  return zero == 0 ? wide : c.b.sub(wide, c.b.scalar(ElemKind::Int32, zero));
+Value scalar(Builder& b, float value) { return b.scalar(ElemKind::Float32, static_cast<double>(value)); }
+
+// Bytes with channels where convolutions have them.
+Value channelBytes(const OpImport& c, int operand) {
+  static_cast<void>(scaleOf(c, operand));  // says what is not quantized
+  return channelsFirst(c, c.in(operand));
 }
 
-Value number(Builder& b, double value) { return b.scalar(ElemKind::Float64, value); }
-
-// The real values, wide enough for exact sums.
-Value real(const OpImport& c, int operand) {
-  return c.b.mul(c.b.casted(centered(c, operand), ElemKind::Float64),
-                 number(c.b, static_cast<double>(scaleOf(c, operand).scale)));
+// Integers less the zero point of an operand.
+Value centered(const OpImport& c, int operand, Value bytes) {
+  const Value wide = c.b.casted(bytes, ElemKind::Int32);
+  return c.b.sub(wide, c.b.scalar(ElemKind::Int32, scaleOf(c, operand).zero));
 }
 
-// f64 in units of the result, as its bytes.
-Value rounded(Builder& b, Value units, Scale to, bool relu) {
-  const Value half = b.mul(b.sign(units), b.floor(b.add(b.abs(units), number(b, 0.5))));
-  const Value low = number(b, relu ? std::max(0, to.zero) : 0);
-  const Value held = b.clip(b.add(half, number(b, to.zero)), low, number(b, 255));
-  return b.casted(held, ElemKind::UInt8);
+// The real values of bytes, or of a bias of i32.
+Value real(const OpImport& c, int operand, Value integers) {
+  const Scale scale = scaleOf(c, operand);
+  if (integers.kind() == ElemKind::UInt8)
+    return c.b.dequantizeLinear(integers, scalar(c.b, scale.scale), c.b.scalar(ElemKind::UInt8, scale.zero),
+                                {.axis = 0, .to = ElemKind::Float32});
+  return c.b.mul(c.b.casted(centered(c, operand, integers), ElemKind::Float32), scalar(c.b, scale.scale));
 }
+Value real(const OpImport& c, int operand) { return real(c, operand, c.in(operand)); }
 
-Value quantizedFromReal(Builder& b, Value x, Scale to, bool relu) {
-  return rounded(b, b.div(x, number(b, static_cast<double>(to.scale))), to, relu);
+Value toBytes(Builder& b, Value x, Scale to, bool relu = false) {
+  return b.quantizeLinear(relu ? b.relu(x) : x, scalar(b, to.scale), b.scalar(ElemKind::UInt8, to.zero),
+                          {.axis = 0, .to = ElemKind::UInt8});
 }
 
 // ---------------------------------------------------------------- in and out
 
 void quantize(OpImport& c) {
-  Builder& b = c.b;
   const Scale to = resultScale(c);
-  // Here, and only here, Caffe2 rounds halves to even, and divides in f32.
-  const Value x = b.casted(c.in(0), ElemKind::Float32);
-  const Value units = b.round(b.div(x, b.scalarLike(x, static_cast<double>(to.scale))));
-  const Value shifted = b.add(units, b.scalarLike(x, to.zero));
-  const Value held = b.clip(shifted, b.scalarLike(x, 0), b.scalarLike(x, 255));
-  c.out(0, quantized(b.casted(held, ElemKind::UInt8), to));
+  c.out(0, quantized(toBytes(c.b, c.b.casted(c.in(0), ElemKind::Float32), to), to));
 }
 
-void dequantize(OpImport& c) {
-  const Value x = c.b.casted(centered(c, 0), ElemKind::Float32);
-  c.out(c.b.mul(x, c.b.scalarLike(x, static_cast<double>(scaleOf(c, 0).scale))));
-}
+void dequantize(OpImport& c) { c.out(real(c, 0)); }
 
 void givenFill(OpImport& c) {
   const Attribute* values = c.attr("values");
@@ -97,43 +95,43 @@ void givenFill(OpImport& c) {
     fail(Code::BadNode, fmt::format("expected {} values for a shape of {}, got {}", shape.elements(), shape.text(),
                                     tensor.type().elements()));
   const auto scale = static_cast<float>(realArg(c, "Y_scale", 1));
+  if (*kind == ElemKind::UInt8) checkZero(intArg(c, "Y_zero_point", 0));
   const auto zero = static_cast<int32_t>(std::clamp<int64_t>(intArg(c, "Y_zero_point", 0), INT32_MIN, INT32_MAX));
   c.out(0, quantized(c.b.constant(tensor.retyped(tensor.type().withShape(shape))), {scale, zero}));
 }
 
 // ---------------------------------------------------------------- layers
 
-// Sums of products as real numbers in units of the result, with the bias, which is kept in units of the products unless
-// it has a form of its own.
-Value withBias(const OpImport& c, Value sum, int64_t channels, int64_t axis, Scale to) {
+// Sums of products as real numbers, with the bias, which is kept in units of the products unless it has a form of its
+// own.
+Value realSum(const OpImport& c, Value sum, int64_t channels, int64_t axis) {
   Builder& b = c.b;
-  const double unit = static_cast<double>(scaleOf(c, 0).scale) * static_cast<double>(scaleOf(c, 1).scale);
-  const auto scaled = [&](Value v, double by) { return b.mul(b.casted(v, ElemKind::Float64), number(b, by)); };
-  const auto perUnit = static_cast<double>(to.scale);
-  if (!c.has(2)) return scaled(sum, unit / perUnit);
+  const Value unit = scalar(b, scaleOf(c, 0).scale * scaleOf(c, 1).scale);
+  const auto scaled = [&](Value v) { return b.mul(b.casted(v, ElemKind::Float32), unit); };
+  if (!c.has(2)) return scaled(sum);
   const Value bias = c.in(2);
   if (bias.type().elements() != channels)
     fail(Code::BadNode, fmt::format("expected {} values of bias, got {}", channels, bias.type().text()));
   const auto placed = [&](Value v) { return onnx::alongAxis(b, v, axis, sum.rank()); };
-  if (bias.kind() == ElemKind::Int32) return scaled(b.add(sum, placed(bias)), unit / perUnit);
-  const Value own = isFloat(bias.kind()) ? b.casted(bias, ElemKind::Float64) : real(c, 2);
-  return b.add(scaled(sum, unit / perUnit), b.div(placed(own), number(b, perUnit)));
+  if (bias.kind() == ElemKind::Int32) return scaled(b.add(sum, placed(bias)));
+  const Value own = isFloat(bias.kind()) ? b.casted(bias, ElemKind::Float32) : real(c, 2);
+  return b.add(scaled(sum), placed(own));
 }
 
 template <bool Relu>
 void conv(OpImport& c) {
   const Scale to = resultScale(c);
-  const Value x = channelsFirst(c, centered(c, 0)), filter = channelsFirst(c, centered(c, 1));
+  const Value x = centered(c, 0, channelBytes(c, 0)), filter = centered(c, 1, channelBytes(c, 1));
   const Window window = readWindow(c, x, kernelOf(c, x, filter));
   const Value sum = c.b.conv(
       x, filter, Value{},
       {.strides = window.strides, .pads = window.pads, .dilations = window.dilations, .group = intArg(c, "group", 1)});
-  c.out(0, quantized(orderedAsSaid(c, rounded(c.b, withBias(c, sum, sum.dim(1), 1, to), to, Relu)), to));
+  c.out(0, quantized(orderedAsSaid(c, toBytes(c.b, realSum(c, sum, sum.dim(1), 1), to, Relu)), to));
 }
 
 void convTranspose(OpImport& c) {
   const Scale to = resultScale(c);
-  const Value x = channelsFirst(c, centered(c, 0)), filter = channelsFirst(c, centered(c, 1));
+  const Value x = centered(c, 0, channelBytes(c, 0)), filter = centered(c, 1, channelBytes(c, 1));
   const Window window = readWindow(c, x, kernelOf(c, x, filter));
   const Value sum = c.b.convTranspose(x, filter, Value{},
                                       {.strides = window.strides,
@@ -141,15 +139,15 @@ void convTranspose(OpImport& c) {
                                        .dilations = window.dilations,
                                        .group = intArg(c, "group", 1),
                                        .outputPadding = windowList(c, "adj", window.kernel.size(), 0, 0)});
-  c.out(0, quantized(orderedAsSaid(c, rounded(c.b, withBias(c, sum, sum.dim(1), 1, to), to, false)), to));
+  c.out(0, quantized(orderedAsSaid(c, toBytes(c.b, realSum(c, sum, sum.dim(1), 1), to)), to));
 }
 
 template <bool Relu>
 void fc(OpImport& c) {
   const Scale to = resultScale(c);
-  const FcOperands operands = fcOperands(c, centered(c, 0), centered(c, 1), false);
+  const FcOperands operands = fcOperands(c, centered(c, 0, c.in(0)), centered(c, 1, c.in(1)), false);
   const Value sum = c.b.matMul(operands.rows, operands.weights);
-  const Value bytes = rounded(c.b, withBias(c, sum, operands.dims.back(), 1, to), to, Relu);
+  const Value bytes = toBytes(c.b, realSum(c, sum, operands.dims.back(), 1), to, Relu);
   c.out(0, quantized(c.b.reshaped(bytes, operands.dims), to));
 }
 
@@ -158,7 +156,7 @@ void sum(OpImport& c) {
   const Scale to = resultScale(c);
   Value total = real(c, 0);
   for (int i = 1; i < c.inputs(); ++i) total = c.b.add(total, real(c, i));
-  c.out(0, quantized(quantizedFromReal(c.b, total, to, Relu), to));
+  c.out(0, quantized(toBytes(c.b, total, to, Relu), to));
 }
 
 // ---------------------------------------------------------------- one operand
@@ -175,7 +173,7 @@ void maxPool(OpImport& c) {
 template <bool Relu>
 void averagePool(OpImport& c) {
   const Scale to = resultScale(c);
-  const Value x = channelsFirst(c, real(c, 0));
+  const Value x = real(c, 0, channelBytes(c, 0));
   Value mean;
   if (flag(c, "global_pooling")) {
     mean = pooled(c, x, true);
@@ -188,7 +186,7 @@ void averagePool(OpImport& c) {
                            .sizes = window.sizes,
                            .countIncludePad = true});
   }
-  c.out(0, quantized(orderedAsSaid(c, quantizedFromReal(c.b, mean, to, Relu)), to));
+  c.out(0, quantized(orderedAsSaid(c, toBytes(c.b, mean, to, Relu)), to));
 }
 
 void relu(OpImport& c) {
@@ -199,21 +197,19 @@ void relu(OpImport& c) {
 void leakyRelu(OpImport& c) {
   const Scale to = resultScale(c);
   const Value y = c.b.leakyRelu(real(c, 0), {.alpha = realArg(c, "alpha", 0.01)});
-  c.out(0, quantized(quantizedFromReal(c.b, y, to, false), to));
+  c.out(0, quantized(toBytes(c.b, y, to), to));
 }
 
 // Shares of 1 are kept in 256 steps, whatever the arguments say.
 constexpr Scale kShares{1.0F / 256, 0};
 
-void sigmoid(OpImport& c) {
-  c.out(0, quantized(quantizedFromReal(c.b, c.b.sigmoid(real(c, 0)), kShares, false), kShares));
-}
+void sigmoid(OpImport& c) { c.out(0, quantized(toBytes(c.b, c.b.sigmoid(real(c, 0)), kShares), kShares)); }
 
 void softmax(OpImport& c) {
   const Value x = real(c, 0);
   const Value rows = asMatrix(c.b, x, c.axis(intArg(c, "axis", 1), x.rank()));
   const Value y = c.b.reshaped(c.b.softmax(rows, {.axis = 1}), x.shape().dims());
-  c.out(0, quantized(quantizedFromReal(c.b, y, kShares, false), kShares));
+  c.out(0, quantized(toBytes(c.b, y, kShares), kShares));
 }
 
 void concat(OpImport& c) {
@@ -226,7 +222,7 @@ void concat(OpImport& c) {
   for (int i = 0; i < c.inputs(); ++i) {
     const Scale own = scaleOf(c, i);
     const bool same = own.scale == to.scale && own.zero == to.zero;
-    parts.push_back(same ? c.in(i) : quantizedFromReal(c.b, real(c, i), to, false));
+    parts.push_back(same ? c.in(i) : toBytes(c.b, real(c, i), to));
     if (parts.back().rank() <= axis)
       fail(Code::BadNode, fmt::format("expected an axis {} in input {}, got {}", axis, i, c.in(i).type().text()));
     extents.push_back(parts.back().dim(static_cast<int>(axis)));

@@ -11,6 +11,7 @@ Pipeline layoutPipeline(const VectorLayout& layout) {
   pipeline.add(widenWindowsPass())
       .add(packBlocksPass(layout))  // before weights become floats
       .add(foldWeightsPass())
+      .add(splitWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(blockedLayoutPass(layout))
       .add(deadCodePass())

@@ -12,6 +12,8 @@ namespace aglow {
 Pass widenWindowsPass();
 // Operands of convolutions and products that are known when compiling, as constants.
 Pass foldWeightsPass();
+// Products by weights that are a little larger than signed bytes, as two.
+Pass splitWeightsPass();
 // Weights of a few bits in panels, for products of few rows.
 Pass packBlocksPass(const VectorLayout& layout);
 // Convolutions on blocked channels, and everything between them that can stay in blocks.
