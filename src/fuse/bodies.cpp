@@ -23,10 +23,13 @@ Bodies::Bodies(const Program& program, const Dependences& dependences, const Fus
 
 void Bodies::noteReaders() {
   reader_.assign(program_.regions.size(), Dependences::kNone);
+  reduced_.assign(program_.regions.size(), false);
   for (int32_t at = 0; at < static_cast<int32_t>(program_.instrs.size()); ++at) {
-    int32_t latest = roles_[static_cast<size_t>(at)] == Role::Step ? Dependences::kNone : at;
+    const bool step = roles_[static_cast<size_t>(at)] == Role::Step;
+    int32_t latest = step ? Dependences::kNone : at;
     forEachRead(instr(at), [&](RegionId region) {
       reader_[static_cast<size_t>(region)] = dependences_.reads(region) == 1 ? at : Dependences::kNone;
+      if (step && !instr(at).attrs.op().isDataParallel()) reduced_[static_cast<size_t>(region)] = true;
       if (const int32_t from = dependences_.producer(region); from != Dependences::kNone)
         latest = std::max(latest, latest_[static_cast<size_t>(from)]);
     });
@@ -81,7 +84,9 @@ bool Bodies::widensForLater(int32_t at) const {
   if (!source.anchored && dependences_.reads(dependences_.extent(inputs[0].region).root) == 1) return false;
   // Through steps that read nothing else to one that does.
   for (size_t steps = 0; steps < kMostSteps; ++steps) {
-    const int32_t reader = reader_[static_cast<size_t>(instr(at).results()[0].region)];
+    const auto result = static_cast<size_t>(instr(at).results()[0].region);
+    if (source.anchored && reduced_[result]) return true;
+    const int32_t reader = reader_[result];
     if (reader == Dependences::kNone || roles_[static_cast<size_t>(reader)] != Role::Step) return false;
     bool later = false;
     forEachRead(instr(reader), [&](RegionId region) {

@@ -39,7 +39,8 @@ private:
   void place(int32_t at);
   // Follows from the roles: who reads values, and what steps wait for.
   void noteReaders();
-  // Whether a step makes a value wider for a reader that cannot run where the value is computed.
+  // Whether a step makes a value wider for a reader that cannot run where the value is computed: because it reduces
+  // rows, or waits for something else.
   bool widensForLater(int32_t at) const;
   bool merge(int32_t a, int32_t b);
   // The steps of both in order, and whether they may run as one.
@@ -61,6 +62,7 @@ private:
   std::vector<int32_t> bodyOf_;  // by instruction
   std::vector<Role> roles_;      // by instruction
   std::vector<int32_t> reader_;  // by region: the only instruction that reads it, if there is one
+  std::vector<bool> reduced_;    // by region: whether a reduction reads it
   std::vector<int32_t> latest_;  // by instruction: the last one that is no step and that it depends on, or is
 };
 

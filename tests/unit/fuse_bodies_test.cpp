@@ -199,6 +199,10 @@ TEST(Fuse, StoresNarrowValuesForLaterReaders) {
   EXPECT_THAT(fuse(with("Cast @out %b, @in %s Mul @out %c, @in %b, @in %w MatMul @out %d, @in %x, @in %square "
                         "Add @out %e, @in %d, @in %c ")),
               ElementsAre("[MatMul Cast]", "[MatMul Cast Mul Add]", "copy"));
+  // And so are rows that are reduced.
+  EXPECT_THAT(fuse(with("Cast @out %b, @in %s Mul @out %c, @in %b, @in %w Reduce @out %m, @in %c {axes = [1]} "
+                        "Sub @out %e, @in %c, @in %m ")),
+              ElementsAre("[MatMul Cast]", "[Cast Mul Reduce Sub]", "copy"));
   // A chain of one anchor stays together, and so does what its reader does not wait for.
   EXPECT_THAT(fuse(with("Cast @out %b, @in %s Neg @out %c, @in %x Add @out %e, @in %b, @in %c ")),
               ElementsAre("[MatMul Cast Cast Neg Add]", "copy"));
