@@ -25,6 +25,7 @@ struct Machine {
   bool fma = false;
   bool halves = false;                                  // multiplies pairs of bf16
   bool fastHalves = false;                              // faster than f32
+  bool bytes = false;                                   // multiplies groups of four bytes, unsigned by signed ones
   bool matrix = false;                                  // has registers of matrices, for bf16 and for bytes
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;  // bytes of data cache for one core
 };

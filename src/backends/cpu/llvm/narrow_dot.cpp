@@ -71,8 +71,13 @@ llvm::Value* byteDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* su
                         llvm::Intrinsic::x86_avx512_vpdpbusd_512),
                 {sum, bytes, weights});
   if (x86 && (lanes == 4 || target.has(narrow ? "avx2" : "avx512bw"))) return byPairs(b, lanes, sum, bytes, weights);
-  if (lanes == 4 && target.machine().getTargetTriple().isAArch64() && target.has("dotprod"))
-    return bySignedDots(b, sum, bytes, weights);
+  const bool arm = lanes == 4 && target.machine().getTargetTriple().isAArch64();
+  if (arm && target.has("i8mm")) {
+    llvm::Type* four = llvm::FixedVectorType::get(b.getInt8Ty(), 16);
+    return b.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_usdot, {sum->getType(), four},
+                             {sum, b.CreateBitCast(bytes, four), b.CreateBitCast(weights, four)});
+  }
+  if (arm && target.has("dotprod")) return bySignedDots(b, sum, bytes, weights);
   return byPlaces(b, sum, bytes, weights);
 }
 

@@ -164,6 +164,7 @@ Status Target::find(const TargetOptions& options) {
     shape.lanes = wide ? 16 : has("avx") ? 8 : 4;
     shape.registers = wide ? 32 : 16;
     shape.fma = has("fma");
+    shape.bytes = wide ? has("avx512vnni") : has("avxvnni");
     shape.halves = wide && has("avx512bf16");
     // On Intel's processors two products of bf16 take longer than two of f32.
     shape.fastHalves = shape.halves && !llvm::StringRef(cpu_).contains("rapids") && cpu_ != "cooperlake";
@@ -172,6 +173,7 @@ Status Target::find(const TargetOptions& options) {
     shape.lanes = 4;
     shape.registers = 32;
     shape.fma = true;
+    shape.bytes = triple.isAArch64() && has("i8mm");
     shape.halves = shape.fastHalves = triple.isAArch64() && has("bf16");
   }
   if (native) {

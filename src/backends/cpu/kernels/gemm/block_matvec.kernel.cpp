@@ -3,8 +3,7 @@
 // A level becomes an f32 without arithmetic: put into the highest bits of the mantissa of 1 it is 1 + level / 2^bits.
 // What the ones and the offset add to a sum is the same for all levels of a block, 1 + offset / 2^bits times the sum of
 // a's elements there, and is taken off where the sum begins.
-#include "backends/cpu/kernels/gemm/matvec_desc.h"
-#include "backends/cpu/kernels/gemm/tile.h"
+#include "backends/cpu/kernels/gemm/levels.h"
 
 namespace aglow::cpu {
 
@@ -43,9 +42,7 @@ AGLOW_INLINE int32_t blockMatVec(const BlockDesc& d, void* const* p, int64_t beg
   constexpr int S = matVecPanels(M), C = 2, kTogether = 32 / Bits;
   constexpr float kLevels = 1 << Bits;
   const float* a = static_cast<const float*>(p[kBlockA]);
-  const uint32_t* levels = static_cast<const uint32_t*>(p[kBlockLevels]);
-  const float* scales = static_cast<const float*>(p[kBlockScales]);
-  const float* offsets = static_cast<const float*>(p[kBlockOffsets]);
+  const LevelWeights<Bits, W> weights(d, p);
   const float* blockSum = static_cast<const float*>(p[kBlockScratch]);
   for (int64_t unit = begin; unit < end; ++unit) {
     int64_t panel[S];
@@ -54,22 +51,31 @@ AGLOW_INLINE int32_t blockMatVec(const BlockDesc& d, void* const* p, int64_t beg
     AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s)
         AGLOW_UNROLL for (int c = 0; c < C; ++c) totals[m][s][c] = V{};
     AGLOW_ROLLED for (int64_t b = 0; b < d.blocks; ++b) {
+      bool finite = true;
+      AGLOW_UNROLL for (int m = 0; m < M; ++m) finite = finite && blockSum[m * d.blocks + b] * 0 == 0;
+      if (!finite) {
+        AGLOW_UNROLL for (int m = 0; m < M; ++m) AGLOW_UNROLL for (int s = 0; s < S; ++s) {
+          V block[C] = {};
+          weights.addPlainly(a + m * d.depth, panel[s], b, block);
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) totals[m][s][c] += block[c] * (1 / kLevels);
+        }
+        continue;
+      }
       V sums[M][S][C];
       AGLOW_UNROLL for (int m = 0; m < M; ++m) {
         const float sum = blockSum[m * d.blocks + b];
         AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
           if (d.oneOffset) {
-            sums[m][s][c] = splat<float, W>(-sum * (1 + offsets[0] / kLevels));
+            sums[m][s][c] = splat<float, W>(-sum * (1 + weights.offsets[0] / kLevels));
           } else {
-            const V offset = loadLanes<V>(offsets + ((panel[s] * d.blocks + b) * C + c) * W);
-            sums[m][s][c] = (offset * (1 / kLevels) + 1) * -sum;
+            sums[m][s][c] = (weights.offset(panel[s], b, c) * (1 / kLevels) + 1) * -sum;
           }
         }
       }
       const int64_t first = b * d.block, last = smaller(first + d.block, d.depth);
       const auto add = [&](int64_t k, int places) __attribute__((always_inline)) {
         AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-          const uint32_t* at = levels + ((panel[s] * d.words + k / kTogether) * C + c) * W;
+          const int32_t* at = weights.wordsAt(panel[s], k / kTogether) + c * W;
           if (d.ahead != 0 && c * W % kLine == 0) __builtin_prefetch(at + d.ahead);
           const Words words = loadLanes<Words>(at);
           AGLOW_UNROLL for (int place = 0; place < kTogether; ++place) {
@@ -84,7 +90,7 @@ AGLOW_INLINE int32_t blockMatVec(const BlockDesc& d, void* const* p, int64_t beg
       AGLOW_ROLLED for (; k + kTogether <= last; k += kTogether) add(k, kTogether);
       if (k < last) add(k, static_cast<int>(last - k));
       AGLOW_UNROLL for (int s = 0; s < S; ++s) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
-        const V scale = loadLanes<V>(scales + ((panel[s] * d.blocks + b) * C + c) * W);
+        const V scale = loadLanes<V>(weights.scalesAt(panel[s], b) + c * W);
         AGLOW_UNROLL for (int m = 0; m < M; ++m) totals[m][s][c] = sums[m][s][c] * scale + totals[m][s][c];
       }
     }

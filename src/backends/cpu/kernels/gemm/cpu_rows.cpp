@@ -78,28 +78,77 @@ KernelPlan planMatVec(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
-KernelPlan planBlockMatVec(const Problem& problem, const Machine& machine) {
-  constexpr int64_t kAhead = 1024;  // words
+BlockDesc blockDesc(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kAhead = 1024, kByte = 8;  // words; bits
   const Sizes s = packedSizes(problem);
-  const int64_t lanes = machine.lanes;
-  const BlockDesc desc{.depth = s.k,
-                       .columns = s.n,
-                       .vectors = ceilDiv(s.n, lanes),
-                       .panels = ceilDiv(s.n, 2 * lanes),
-                       .rows = s.m,
-                       .words = problem.inType(1).dim(1),
-                       .block = problem.attrs.integer("block"),
-                       .blocks = problem.inType(2).dim(1),
-                       .oneOffset = problem.inType(3).elements() == 1 ? 1 : 0,
-                       .ahead = kAhead};
+  const int64_t lanes = machine.lanes, blocks = problem.inType(2).dim(1);
+  return {.depth = s.k,
+          .columns = s.n,
+          .vectors = ceilDiv(s.n, lanes),
+          .panels = ceilDiv(s.n, 2 * lanes),
+          .rows = s.m,
+          .words = problem.inType(1).dim(1),
+          .groups = kByte / problem.attrs.integer("bits"),
+          .block = problem.attrs.integer("block"),
+          .blocks = blocks,
+          .share = 1,
+          .scaleBlocks = blocks,
+          .oneOffset = problem.inType(3).elements() == 1 ? 1 : 0,
+          .ahead = kAhead,
+          .unitPanels = matVecPanels(s.m)};
+}
+
+// What rows become comes first, then the products.
+KernelPlan planBlocks(const Problem& problem, const Machine& machine, const BlockDesc& desc, std::string_view rows,
+                      std::string_view products) {
   KernelPlan plan;
-  plan.steps = {{.kernel = "block_sums", .descriptor = descriptorBytes(desc), .units = s.m},
-                {.kernel = fmt::format("block_matvec_b{}_m{}_w{}", problem.attrs.integer("bits"), s.m, lanes),
-                 .descriptor = descriptorBytes(desc),
-                 .units = ceilDiv(desc.panels, matVecPanels(s.m)),
-                 .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
-  plan.scratchBytes = s.m * desc.blocks * kBytes;
-  setEpilogueDims(plan, s);
+  plan.steps = {
+      {.kernel = std::string(rows), .descriptor = descriptorBytes(desc), .units = desc.rows},
+      {.kernel = fmt::format("{}_b{}_m{}_w{}", products, problem.attrs.integer("bits"), desc.rows, machine.lanes),
+       .descriptor = descriptorBytes(desc),
+       .units = ceilDiv(desc.panels, desc.unitPanels),
+       .functions = {{.kind = FunctionParam::Kind::Epilogue}}}};
+  setEpilogueDims(plan, packedSizes(problem));
+  return plan;
+}
+
+KernelPlan planBlockMatVec(const Problem& problem, const Machine& machine) {
+  const BlockDesc desc = blockDesc(problem, machine);
+  KernelPlan plan = planBlocks(problem, machine, desc, "block_sums", "block_matvec");
+  plan.scratchBytes = desc.rows * desc.blocks * kBytes;
+  return plan;
+}
+
+// Blocks whose sums of bytes are exact: i32 hold the lower ones, shifted by a byte, of 256 levels of 8 bits. Longer
+// blocks are cut evenly. 0 where that cannot be.
+int64_t exactBlock(const BlockDesc& d) {
+  constexpr int64_t kLongest = 256, kEight = 8;
+  if (d.block <= kLongest) return d.block;
+  if (d.blocks == 1) return kLongest;
+  for (int64_t block = kLongest; block > 0; block -= kEight)
+    if (d.block % block == 0) return block;
+  return 0;
+}
+
+Decision bytesMultiply(const Problem& problem, const Machine& machine) {
+  if (!machine.bytes) return Decision::no("needs a processor that multiplies groups of bytes");
+  if (Decision no = fewRows(problem, machine); !no) return no;
+  const BlockDesc desc = blockDesc(problem, machine);
+  if (exactBlock(desc) == 0)
+    return Decision::no(fmt::format("needs blocks that can be cut evenly, has {} rows in each", desc.block));
+  return Decision::yes();
+}
+
+KernelPlan planLevelMatVec(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kParts = 3;
+  BlockDesc desc = blockDesc(problem, machine);
+  const int64_t block = exactBlock(desc);
+  desc.share = ceilDiv(std::min(desc.block, desc.depth), block);
+  desc.block = block;
+  desc.blocks = ceilDiv(desc.depth, block);
+  KernelPlan plan = planBlocks(problem, machine, desc, "level_bytes", "level_matvec");
+  plan.steps.back().functions.push_back({.kind = FunctionParam::Kind::Dot});
+  plan.scratchBytes = desc.rows * (desc.words * desc.groups * kParts + 2 * desc.blocks + 1) * kBytes;
   return plan;
 }
 
@@ -334,6 +383,7 @@ KernelPlan planDots(const Problem& problem, const Machine& machine) {
 constexpr KernelRow kRows[] = {
     {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
     {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
+    {Op::BlockMatMul, "levels", bytesMultiply, unlessEmpty<planLevelMatVec>},
     {Op::BlockMatMul, "matvec", fewRows, unlessEmpty<planBlockMatVec>},
     {Op::NarrowMatMul, "matrix", matrixFits, unlessEmpty<planMatrix>},
     {Op::NarrowMatMul, "tiles", narrowFits, unlessEmpty<planNarrow>},

@@ -13,15 +13,18 @@ struct MatVecDesc {
   int64_t ahead;  // how many floats before their use weights are asked for; 0: left to the processor
 };
 
-// Few rows by a matrix of levels in blocks. A unit is a run of matVecPanels(rows) panels, or a row whose blocks are
-// summed up.
+// Few rows by a matrix of levels in blocks. A unit is a run of `unitPanels` panels, or a row whose blocks are
+// summed up, or become bytes.
 struct BlockDesc {
   int64_t depth, columns, vectors, panels;
   int64_t rows;
-  int64_t words;          // of a column
+  int64_t words, groups;  // of a column; of four levels of a word
   int64_t block, blocks;  // rows of the matrix in a block; blocks of a column
+  int64_t share;          // blocks with the same scale and offset
+  int64_t scaleBlocks;    // scales of a column
   int64_t oneOffset;      // 1: all blocks have the same
   int64_t ahead;          // how many words before their use levels are asked for; 0: left to the processor
+  int64_t unitPanels;
 };
 // Numbers of its addresses.
 enum BlockAddress : int { kBlockA = 1, kBlockLevels, kBlockScales, kBlockOffsets, kBlockScratch };
