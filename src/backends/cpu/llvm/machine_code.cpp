@@ -1,4 +1,5 @@
 // LLVM's optimizer and its code generator.
+#include <fmt/format.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -9,6 +10,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SCCP.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -40,6 +42,24 @@ std::string emitCopy(const llvm::Module& module, const Target& target, llvm::Cod
   return emitFile(*copy, target, type);
 }
 
+// What functions go through once the library's are inlined. Those are optimized already, so this is LLVM's own list
+// without the rounds that repeat, and without passes that find nothing in a step, which has no calls left. Loops are
+// not copied for conditions that stay the same inside of them: those are known in a step, or they are about edges.
+constexpr const char* kPasses[] = {
+    // Constants of the problem reach the places where they matter.
+    "sroa", "early-cse<memssa>", "instcombine<no-verify-fixpoint>", "simplifycfg<switch-range-to-icmp>",
+    // Loops in their simplest form; short ones become straight lines.
+    "loop-mssa(loop-simplifycfg,loop-rotate,licm,simple-loop-unswitch)", "simplifycfg<switch-range-to-icmp>",
+    "instcombine<no-verify-fixpoint>", "loop(loop-idiom,indvars,loop-deletion,unroll-wholly)",
+    // What the lines have in common, and what is known in each.
+    "sroa", "gvn", "sccp", "bdce", "instcombine<no-verify-fixpoint>", "jump-threading", "correlated-propagation", "dse",
+    "simplifycfg<hoist-common-insts;sink-common-insts;switch-range-to-icmp>",
+    // Loops over single elements get vectors, and those that are left larger bodies.
+    "loop-vectorize",
+    "simplifycfg<switch-range-to-icmp;switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>",
+    "vector-combine", "instcombine<no-verify-fixpoint>", "loop-unroll<O3>", "sroa<preserve-cfg>", "loop-mssa(licm)",
+    "instsimplify", "div-rem-pairs", "simplifycfg<switch-range-to-icmp>"};
+
 // The optimizer's passes and what they find out.
 struct Optimizer {
   explicit Optimizer(const Target& target)
@@ -51,6 +71,17 @@ struct Optimizer {
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
+    // By its own name this pass has the limits of a lower level.
+    builder.registerPipelineParsingCallback([](llvm::StringRef name, llvm::LoopPassManager& list, auto) {
+      if (name == "unroll-wholly") list.addPass(llvm::LoopFullUnrollPass(3));
+      return name == "unroll-wholly";
+    });
+  }
+
+  void addPasses() {
+    const std::string list = fmt::format("function<eager-inv>({}),globaldce,constmerge", fmt::join(kPasses, ","));
+    AGLOW_CHECK(!llvm::errorToBool(builder.parsePassPipeline(passes, list)),
+                "LLVM does not know all passes of " + list);
   }
 
   llvm::LoopAnalysisManager loops;
@@ -110,7 +141,10 @@ void optimizeModule(llvm::Module& module, const Target& target) {
     specialiseKernels(module, optimizer->functions);
     optimizer->passes.addPass(llvm::AlwaysInlinerPass());
     optimizer->passes.addPass(llvm::GlobalDCEPass());
-    optimizer->passes.addPass(optimizer->builder.buildPerModuleDefaultPipeline(chosen));
+    if (chosen == llvm::OptimizationLevel::O2 || chosen == llvm::OptimizationLevel::O3)
+      optimizer->addPasses();
+    else
+      optimizer->passes.addPass(optimizer->builder.buildPerModuleDefaultPipeline(chosen));
   }
   optimizer->passes.run(module, optimizer->modules);
 }
