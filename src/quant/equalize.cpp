@@ -144,13 +144,13 @@ struct Candidate {
 };
 
 std::optional<Candidate> candidateOf(const Space& space, const Islands& islands, const Profile& profile) {
-  if (space.fixed || space.makers.empty() || space.takers.empty()) return std::nullopt;
+  if (space.fixed || space.takers.empty()) return std::nullopt;
   Candidate candidate{.space = &space};
-  candidate.channels = static_cast<size_t>(channelsMade(*space.makers.front()));
+  candidate.channels = static_cast<size_t>(WeightView(*space.takers.front()).channels());
   const auto fits = [&](const ChannelProfile& channels) {
     return channels.size() == candidate.channels && channels.samples > 0;
   };
-  const bool conv = space.makers.front()->op() == Op::Conv;
+  const bool conv = space.takers.front()->op() == Op::Conv;
   for (const Node* maker : space.makers)
     if (static_cast<size_t>(channelsMade(*maker)) != candidate.channels || (maker->op() == Op::Conv) != conv)
       return std::nullopt;
@@ -224,6 +224,25 @@ void setConstant(Builder& b, Node& node, int operand, Tensor tensor) {
   node.setInput(operand, b.constant(std::move(tensor), name));
 }
 
+// Divides what is known of a value's channels by their factors.
+void divide(ChannelProfile& channels, ValueProfile& seen, const std::vector<double>& factors) {
+  Range range;
+  for (size_t c = 0; c < factors.size(); ++c) {
+    channels.min[c] = static_cast<float>(static_cast<double>(channels.min[c]) / factors[c]);
+    channels.max[c] = static_cast<float>(static_cast<double>(channels.max[c]) / factors[c]);
+    channels.mean[c] /= factors[c];
+    channels.square[c] /= factors[c] * factors[c];
+    range.low = std::min<double>(c == 0 ? channels.min[c] : range.low, channels.min[c]);
+    range.high = std::max<double>(c == 0 ? channels.max[c] : range.high, channels.max[c]);
+  }
+  seen = seen.stretchedTo(static_cast<float>(range.low), static_cast<float>(range.high));
+}
+
+void multiplyWeights(Builder& b, Node& taker, const std::vector<double>& factors) {
+  const WeightView weights(taker);
+  setConstant(b, taker, 1, weights.times([&](int64_t o, int64_t c) { return factors[weights.channelOf(o, c)]; }));
+}
+
 void apply(Builder& b, const Candidate& candidate, const std::vector<double>& factors, Profile& profile) {
   for (Node* maker : candidate.space->makers) {
     setConstant(b, *maker, 1,
@@ -235,25 +254,12 @@ void apply(Builder& b, const Candidate& candidate, const std::vector<double>& fa
     for (size_t c = 0; c < values.size(); ++c) values[c] /= factors[c];
     setConstant(b, *bias.node, bias.operand, Tensor::of(old.type(), values));
   }
-  for (Node* taker : candidate.space->takers) {
-    const WeightView weights(*taker);
-    setConstant(b, *taker, 1, weights.times([&](int64_t o, int64_t c) { return factors[weights.channelOf(o, c)]; }));
-  }
+  for (Node* taker : candidate.space->takers) multiplyWeights(b, *taker, factors);
   for (const Value value : candidate.space->values) {
     const auto known = profile.channels.find(nameOf(value));
     const auto seen = profile.values.find(nameOf(value));
     if (known == profile.channels.end() || seen == profile.values.end()) continue;
-    ChannelProfile& channels = known->second;
-    Range range;
-    for (size_t c = 0; c < factors.size(); ++c) {
-      channels.min[c] = static_cast<float>(static_cast<double>(channels.min[c]) / factors[c]);
-      channels.max[c] = static_cast<float>(static_cast<double>(channels.max[c]) / factors[c]);
-      channels.mean[c] /= factors[c];
-      channels.square[c] /= factors[c] * factors[c];
-      range.low = std::min<double>(c == 0 ? channels.min[c] : range.low, channels.min[c]);
-      range.high = std::max<double>(c == 0 ? channels.max[c] : range.high, channels.max[c]);
-    }
-    seen->second = seen->second.stretchedTo(static_cast<float>(range.low), static_cast<float>(range.high));
+    divide(known->second, seen->second, factors);
   }
 }
 
@@ -264,18 +270,69 @@ bool canBeDivided(const Space& space) {
   });
 }
 
+// ---------------------------------------------------------------- values that floats make
+
+// A value that is computed in floats, or given, and taken as integers by products alone: no product before it can
+// divide its channels, so that a multiplication does, in the loop that rounds it.
+std::optional<Space> spaceOfFloats(Value value, const Islands& islands) {
+  if (!value.node->isStorage() && roleOf(*value.node) != Role::Float) return std::nullopt;
+  const size_t group = islands.group.at(value);
+  const auto shares = [&](Value other) { return other != value && islands.group.at(other) == group; };
+  if (std::any_of(islands.values.begin(), islands.values.end(), shares)) return std::nullopt;
+  Space space{.values = {value}};
+  for (const Use& use : value.node->uses()) {
+    if (!islands.members.contains(use.user) || use.slot == Use::kPredicate || use.user->input(use.slot) != value)
+      continue;
+    if (use.slot != 0 || !isProduct(*use.user)) return std::nullopt;
+    space.takers.push_back(use.user);
+  }
+  return space;
+}
+
+void divideBefore(Builder& b, const Candidate& candidate, const std::vector<double>& factors, Islands& islands,
+                  Profile& profile) {
+  const Value value = candidate.space->values.front();
+  Function& function = b.function();
+  const bool conv = candidate.space->takers.front()->op() == Op::Conv;
+  std::vector<int64_t> along(conv ? static_cast<size_t>(value.rank()) - 1 : 1, 1);
+  along.front() = std::ssize(factors);
+  std::vector<double> inverse;
+  for (const double factor : factors) inverse.push_back(1 / factor);
+  b.before(value.node->isStorage() ? function.front() : function.next(value.node)).named(value.node->name());
+  const Value divided = b.mul(value, b.constant(Tensor::of(Type(ElemKind::Float32, Shape(along)), inverse)));
+  for (Node* taker : candidate.space->takers) {
+    taker->setInput(0, divided);
+    multiplyWeights(b, *taker, factors);
+  }
+  ChannelProfile channels = profile.channels.at(nameOf(value));
+  ValueProfile seen = profile.values.at(nameOf(value));
+  divide(channels, seen, factors);
+  profile.channels[nameOf(divided)] = std::move(channels);
+  profile.values[nameOf(divided)] = std::move(seen);
+  std::replace(islands.values.begin(), islands.values.end(), value, divided);
+  islands.group[divided] = islands.group.at(value);
+}
+
 }  // namespace
 
-bool equalize(Function& function, const Islands& islands, Profile& profile) {
+bool equalize(Function& function, Islands& islands, Profile& profile) {
   Builder b(function);
   bool changed = false;
   for (const Space& space : Spaces(function).take()) {
-    if (!canBeDivided(space)) continue;
+    if (space.makers.empty() || !canBeDivided(space)) continue;
     const std::optional<Candidate> candidate = candidateOf(space, islands, profile);
     if (!candidate) continue;
     const std::vector<double> factors = factorsFor(*candidate);
     if (factors.empty()) continue;
     apply(b, *candidate, factors, profile);
+    changed = true;
+  }
+  for (const Value value : std::vector<Value>(islands.values)) {
+    const std::optional<Space> space = spaceOfFloats(value, islands);
+    const std::optional<Candidate> candidate = space ? candidateOf(*space, islands, profile) : std::nullopt;
+    const std::vector<double> factors = candidate ? factorsFor(*candidate) : std::vector<double>();
+    if (factors.empty()) continue;
+    divideBefore(b, *candidate, factors, islands, profile);
     changed = true;
   }
   return changed;

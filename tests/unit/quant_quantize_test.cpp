@@ -248,6 +248,35 @@ TEST_F(QuantizeBlock, ChannelsBecomeOfOneSize) {
   }
 }
 
+// Floats make channels of very different sizes, which a depthwise convolution takes.
+TEST_F(QuantizeBlock, ChannelsThatFloatsMakeBecomeOfOneSize) {
+  constexpr int64_t kChannels = 8;
+  const auto swished = [] {
+    auto module = std::make_unique<Module>();
+    Builder b(*module->addFunction("main"));
+    std::vector<double> sizes, weights = randomFloats(2, {kChannels, 1, 3, 3}, 1).doubles();
+    for (int64_t c = 0; c < kChannels; ++c) sizes.push_back(std::pow(4, c));
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] /= std::pow(4, i / 9);
+    const Value x = b.input("x", Type(ElemKind::Float32, {1, kChannels, 6, 6}));
+    const Value grown = b.mul(x, b.constant(Tensor::of(Type(ElemKind::Float32, {kChannels, 1, 1}), sizes)));
+    const Value filters = b.constant(Tensor::of(Type(ElemKind::Float32, {kChannels, 1, 3, 3}), weights), "w");
+    b.output("y", b.named("conv").conv(b.named("between").tanh(grown), filters, {}, {.group = kChannels}));
+    return module;
+  };
+  std::vector<double> values = randomFloats(9, {1, kChannels, 6, 6}, 1e-6).doubles();
+  const Tensor x = Tensor::of(Type(ElemKind::Float32, {1, kChannels, 6, 6}), values);
+  const Request request = requestFor(x, swished());
+  const auto plain = swished(), even = swished(), integers = swished(), uneven = swished();
+  const std::vector<double> expected = run(*plain, x).doubles();
+  auto equalized = Quantization::create(mainOf(*even), request);
+  ASSERT_TRUE(equalized.ok()) << equalized.error().text();
+  EXPECT_TRUE(equalized->equalize());
+  EXPECT_GT(decibels(expected, run(*even, x).doubles()), 100);
+  ASSERT_TRUE(quantize(mainOf(*integers), request).ok());
+  ASSERT_TRUE(quantize(mainOf(*uneven), request, {"equalize"}).ok());
+  EXPECT_GT(decibels(expected, run(*integers, x).doubles()), decibels(expected, run(*uneven, x).doubles()) + 10);
+}
+
 TEST_F(QuantizeBlock, ValuesThatOthersSeeKeepTheirSizes) {
   const Tensor x = randomFloats(9, {1, 2, 6, 6}, 1);
   const auto watched = [&] {
