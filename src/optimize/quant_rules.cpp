@@ -41,6 +41,13 @@ bool isDequantized(Value v) {
 }
 bool isDequantizedByOne(Value v) { return isDequantized(v) && isOne(DequantizeLinearNode(*v.node).scale()); }
 
+// Weights, with a scale for each block of an axis.
+bool isDequantizedInBlocks(Value v) {
+  if (v.node->isStorage() || v.node->op() != Op::DequantizeLinear || v.node->predicate()) return false;
+  const DequantizeLinearNode d(*v.node);
+  return d.blockSize() != 0 && isConstant(d.x()) && isConstant(d.scale()) && (!d.offset() || isConstant(d.offset()));
+}
+
 // Offsets as numbers; 0 where there are none.
 std::vector<int64_t> offsetsOf(Value offset, size_t count) {
   return offset ? asConstant(offset)->tensor().toInts() : std::vector<int64_t>(count, 0);
@@ -442,6 +449,25 @@ std::vector<Rule> moveRules() {
          const Value x = sampleReal(rng, b, Shape{1, 2, 3, 4});
          if (rng.flip()) return b.reshaped(x, {6, 4});
          return rng.flip() ? sampling::slice(rng, b, x) : b.maxPool(x, {.kernel = {2, 2}, .pads = {1, 0, 0, 1}});
+       }},
+      {.name = "dequantize-blocks-later",
+       .doc = "Weights with a scale for each block are transposed as integers, and their scales with them.",
+       .pattern = op(Op::Transpose, {any(0)}),
+       .condition = [](const Match& m) { return isDequantizedInBlocks(m[0]); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         const DequantizeLinearNode d(*m[0].node);
+         const Ints& perm = m.root().attrs().ints("perm");
+         const auto moved = [&](Value v) { return v ? b.transposed(v, perm) : v; };
+         const auto axis = std::find(perm.begin(), perm.end(), axisFromFront(d.axis(), d.x().rank())) - perm.begin();
+         return {b.dequantizeLinear(moved(d.x()), moved(d.scale()), moved(d.offset()),
+                                    {.axis = axis, .blockSize = d.blockSize(), .to = d.to()})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const ElemKind kind = rng.pick<ElemKind>({ElemKind::UInt4, ElemKind::Int8});
+         const Value x = sampling::constant(rng, b, {3, 8}, kind, 0, 7);
+         return b.transposed(b.dequantizeLinear(x, someScale(rng, b, {3, 2}), someOffset(rng, b, kind, {3, 2}),
+                                                {.axis = 1, .blockSize = 4, .to = ElemKind::Float32}),
+                             {1, 0});
        }},
       {.name = "join-integers",
        .doc = "Quantized values of one scale are joined as integers.",

@@ -1,4 +1,5 @@
 """Precisions that need no profile: products of bf16, and weights of a few bits."""
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -121,6 +122,27 @@ def test_weights_packed_into_bytes(aglow, tmp_path, rng, backend, bits, block, z
     x = rng.standard_normal((rows, depth)).astype(np.float32)
     real = ((levels - np.repeat(offsets, block, 1).astype(np.float64)) * np.repeat(scales, block, 1))[:, :depth]
     assert np.allclose(ran(aglow, model, x, tmp_path, "--backend", backend), x @ real.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("gemm", [False, True])
+def test_weights_in_blocks_may_lie_the_other_way(aglow, tmp_path, rng, backend, gemm):
+    """DequantizeLinear with blocks, before a Transpose or a Gemm that transposes."""
+    depth, columns, block = 512, 96, 32
+    levels = rng.integers(0, 16, (columns, depth)).astype(np.uint8)
+    scales = rng.uniform(0.01, 0.1, (columns, depth // block)).astype(np.float32)
+    zeros = rng.integers(0, 16, scales.shape).astype(np.uint8)
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=1, block_size=block)]
+    nodes += ([helper.make_node("Gemm", ["x", "d"], ["y"], transB=1)] if gemm else
+              [helper.make_node("Transpose", ["d"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["y"])])
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [1, depth]}, {"y": [1, columns]},
+                  {"w": levels.astype(ml_dtypes.uint4), "s": scales, "z": zeros.astype(ml_dtypes.uint4)})
+    x = rng.standard_normal((1, depth)).astype(np.float32)
+    real = (levels - np.repeat(zeros, block, 1).astype(np.float64)) * np.repeat(scales, block, 1)
+    assert np.allclose(ran(aglow, model, x, tmp_path, "--backend", backend), x @ real.T, rtol=1e-4, atol=1e-4)
+    if backend == "cpu":
+        explained = aglow("inspect", model, "--explain", "--cpu", "x86-64-v3")
+        assert "BlockMatMul" in explained.out, explained.out
 
 
 def test_weights_take_fewer_bytes(aglow, tmp_path, rng):
