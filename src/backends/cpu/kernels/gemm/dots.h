@@ -127,7 +127,15 @@ struct DotRows {
   int64_t rows, step;
 };
 
-// All rows of x, at most `tile` at a time, by the rows of w [w.rows, depth]. Calls out(row, column, sums, count), count
+// Rows of the next tile. Alone, a row is summed up in another order, so a last one is not left alone: what a row gives
+// does not depend on how many there are, if there are two.
+AGLOW_INLINE int64_t rowsOfTile(int64_t left, int64_t tile) {
+  if (left <= tile || tile == 1) return left < tile ? left : tile;
+  if (left > tile + 1) return tile;
+  return tile == 2 ? 3 : tile - 1;
+}
+
+// All rows of x, about `tile` at a time, by the rows of w [w.rows, depth]. Calls out(row, column, sums, count), count
 // being less than the lanes only for the last columns. A few rows of w meet all of x before the next, which are asked
 // for meanwhile, a share with each tile.
 template <int W, class Out>
@@ -139,23 +147,25 @@ AGLOW_INLINE void dots(const DotRows& x, int64_t tile, const DotRows& w, int64_t
       const float* right[N];
       AGLOW_UNROLL for (int i = 0; i < N; ++i) right[i] =
           w.at + (column + i < w.rows ? column + i : w.rows - 1) * w.step;
-      const int64_t count = N < w.rows - column ? N : w.rows - column;
+      const int64_t lanes = N < w.rows - column ? N : w.rows - column;
       const auto rows = [&](auto m, int64_t first) __attribute__((always_inline)) {
         constexpr int M = decltype(m)::value;
         const float* left[M];
         AGLOW_UNROLL for (int i = 0; i < M; ++i) left[i] = x.at + (first + i) * x.step;
         Lanes<float, N> sums[M];
         dotTile<W, M, N>(left, right, depth, sums);
-        AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], count);
+        AGLOW_UNROLL for (int r = 0; r < M; ++r) out(first + r, column, sums[r], lanes);
       };
-      AGLOW_ROLLED for (int64_t first = 0; first < x.rows; first += tile) {
+      const float* next = right[0] + N * w.step;
+      AGLOW_ROLLED for (int64_t first = 0; first < x.rows;) {
         if (tiles > 1) {
           constexpr int64_t kLineFloats = 16;
-          const float* next = right[0] + N * w.step + first / tile * share;
           for (int64_t i = 0; i < share; i += kLineFloats) __builtin_prefetch(next + i, 0, 3);
+          next += share;
         }
-        withNumber<kDotRows<W>>(first + tile <= x.rows ? tile : x.rows - first,
-                                [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+        const int64_t count = rowsOfTile(x.rows - first, tile);
+        withNumber<kDotRows<W>>(count, [&](auto m) __attribute__((always_inline)) { rows(m, first); });
+        first += count;
       }
     }
   };

@@ -80,6 +80,12 @@ int64_t placeScratch(RecurrentDesc& d) {
   d.h = place(2 * states);
   d.c = d.cell == kCellLstm ? place(states) : 0;
   d.seen = d.cell == kCellGru ? place(states) : 0;
+  if (d.lengths == kAbsent) return next;
+  constexpr int64_t kNumber = sizeof(int64_t) / sizeof(float);
+  d.order = place(kNumber * d.batch);
+  d.active = place(kNumber * d.steps);
+  d.starts = place(kNumber * (d.steps + 1));
+  d.packed = place(d.steps * d.batch * d.width);
   return next;
 }
 
@@ -115,14 +121,17 @@ KernelPlan planWhole(const Problem& problem, const Machine& machine) {
   const int64_t states = d.directions * ceilDiv(d.batch, d.rows) * ceilDiv(d.hidden, d.slice);
 
   KernelPlan plan;
-  plan.steps = {{.kernel = fmt::format("recurrent_inputs_w{}", machine.lanes),
+  plan.steps = {{.kernel = "recurrent_begin", .descriptor = descriptorBytes(d)},
+                {.kernel = fmt::format("recurrent_inputs_w{}", machine.lanes),
                  .descriptor = descriptorBytes(d),
                  .units = d.directions * ceilDiv(columns, d.chunk)},
-                {.kernel = "recurrent_begin", .descriptor = descriptorBytes(d)},
                 {.kernel = fmt::format("recurrent_steps_w{}", machine.lanes),
                  .descriptor = descriptorBytes(d),
                  .units = states,
                  .rounds = d.steps * d.phases}};
+  if (d.lengths != kAbsent)
+    plan.steps.insert(plan.steps.begin() + 1,
+                      {.kernel = "recurrent_pack", .descriptor = descriptorBytes(d), .units = d.steps});
   plan.scratchBytes = scratch * kBytes;
   plan.flops = 2. * static_cast<double>(d.directions * d.steps * d.batch) * static_cast<double>(columns) *
                static_cast<double>(d.width + d.hidden);

@@ -9,10 +9,71 @@ AGLOW_INLINE float* operand(void* const* p, int64_t number) { return static_cast
 
 AGLOW_INLINE int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
 
+AGLOW_INLINE int64_t* numbers(const RecurrentDesc& d, void* const* p, int64_t place) {
+  return reinterpret_cast<int64_t*>(operand(p, d.scratch) + place);
+}
+
+// Which sequences are worked on, and where they stand: all of them in every step, or as many as have not ended.
+struct Sequences {
+  const RecurrentDesc& d;
+  void* const* p;
+
+  AGLOW_INLINE bool end() const { return d.lengths != kAbsent; }
+  AGLOW_INLINE int64_t active(int64_t step) const { return end() ? numbers(d, p, d.active)[step] : d.batch; }
+  // The number of a sequence in the operands.
+  AGLOW_INLINE int64_t number(int64_t place) const { return end() ? numbers(d, p, d.order)[place] : place; }
+  // Rows of inputs before a step; a single one is worked on beside another, as all are.
+  AGLOW_INLINE int64_t start(int64_t step) const { return end() ? numbers(d, p, d.starts)[step] : step * d.batch; }
+  AGLOW_INLINE int64_t rows() const {
+    const int64_t all = d.steps * d.batch, least = fewer(2, all), some = start(d.steps);
+    return some < least ? least : some;
+  }
+  AGLOW_INLINE const float* inputs() const { return end() ? operand(p, d.scratch) + d.packed : operand(p, d.x); }
+
+  AGLOW_INLINE int64_t length(int64_t number) const {
+    const int64_t steps = d.longLengths != 0 ? static_cast<const int64_t*>(p[d.lengths])[number]
+                                             : static_cast<const int32_t*>(p[d.lengths])[number];
+    return steps < 0 ? 0 : fewer(steps, d.steps);
+  }
+  // The longest first, and those of one length in their order.
+  AGLOW_INLINE void sort() const {
+    int64_t *order = numbers(d, p, d.order), *active = numbers(d, p, d.active), *starts = numbers(d, p, d.starts);
+    for (int64_t i = 0; i < d.batch; ++i) {
+      int64_t place = i;
+      for (; place > 0 && length(order[place - 1]) < length(i); --place) order[place] = order[place - 1];
+      order[place] = i;
+    }
+    int64_t count = d.batch;
+    starts[0] = 0;
+    for (int64_t step = 0; step < d.steps; ++step) {
+      while (count > 0 && length(order[count - 1]) <= step) --count;
+      active[step] = count;
+      starts[step + 1] = starts[step] + count;
+    }
+  }
+};
+
+// The inputs of sequences that have not ended, one after the other. A unit is a step.
+AGLOW_INLINE int32_t recurrentPack(const RecurrentDesc& d, void* const* p, int64_t begin, int64_t end) {
+  const Sequences sequences{d, p};
+  float* packed = operand(p, d.scratch) + d.packed;
+  for (int64_t step = begin; step < end; ++step) {
+    float* to = packed + sequences.start(step) * d.width;
+    for (int64_t place = 0; place < sequences.active(step); ++place, to += d.width) {
+      const float* from = operand(p, d.x) + (step * d.batch + sequences.number(place)) * d.width;
+      for (int64_t i = 0; i < d.width; ++i) to[i] = from[i];
+    }
+  }
+  if (begin == 0)
+    for (int64_t i = sequences.start(d.steps) * d.width; i < sequences.rows() * d.width; ++i) packed[i] = 0;
+  return kDone;
+}
+
 // The inputs' products with `chunk` rows of one direction's weights, and the biases, of which there are two.
 template <int W>
 AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int64_t begin, int64_t end) {
-  const int64_t columns = d.gates * d.hidden, rows = d.steps * d.batch, chunks = (columns + d.chunk - 1) / d.chunk;
+  const int64_t columns = d.gates * d.hidden, all = d.steps * d.batch, chunks = (columns + d.chunk - 1) / d.chunk;
+  const Sequences sequences{d, p};
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t direction = unit / chunks, first = unit % chunks * d.chunk, count = fewer(d.chunk, columns - first);
     float* sums = operand(p, d.scratch) + d.sums + direction * columns + first;
@@ -24,9 +85,9 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
       const bool later = d.stateFirst != 0 && first + i >= 2 * d.hidden;
       sums[i] = later ? bias[0] : bias[0] + bias[columns];
     }
-    float* to = operand(p, d.scratch) + d.products + direction * rows * columns + first;
+    float* to = operand(p, d.scratch) + d.products + direction * all * columns + first;
     const float* w = operand(p, d.w) + (direction * columns + first) * d.width;
-    dots<W>({operand(p, d.x), rows, d.width}, d.tile, {w, count, d.width}, d.width,
+    dots<W>({sequences.inputs(), sequences.rows(), d.width}, d.tile, {w, count, d.width}, d.width,
             [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
               constexpr int N = sizeof(value) / sizeof(float);
               storeSome<N>(to + row * columns + column, value + loadSome<N>(sums + column, lanes), lanes);
@@ -35,7 +96,7 @@ AGLOW_INLINE int32_t recurrentInputs(const RecurrentDesc& d, void* const* p, int
   return kDone;
 }
 
-// One row of the batch in one direction: what its cell reads and writes, hidden elements of each.
+// One sequence in one direction: what its cell reads and writes, hidden elements of each.
 struct RecurrentRow {
   const float *inputs, *fresh;  // of the gates, one after the other
   const float* before;          // the state
@@ -93,12 +154,12 @@ struct Cell {
   }
 };
 
-// A slice of the states of a few rows of the batch in one direction, for one round.
+// A slice of the states of a few sequences in one direction, for one round.
 template <int W>
 struct RecurrentUnit {
   const RecurrentDesc& d;
   void* const* p;
-  int64_t direction, first, rows;  // of the batch
+  int64_t direction, first, rows;  // of the sequences, in the order of scratch memory
   int64_t from, to;                // of the state's elements
   int64_t index, phase;            // of the step, in the order in which they are done
 
@@ -110,23 +171,26 @@ struct RecurrentUnit {
     return scratch(d.h + (index + after) % 2 * d.directions * d.batch * d.hidden, row, d.hidden);
   }
   AGLOW_INLINE int64_t step() const { return d.reverse != 0 || direction == 1 ? d.steps - 1 - index : index; }
-  AGLOW_INLINE bool active(int64_t row) const {
-    if (d.lengths == kAbsent) return true;
-    return step() < (d.longLengths != 0 ? static_cast<const int64_t*>(p[d.lengths])[row]
-                                        : static_cast<const int32_t*>(p[d.lengths])[row]);
+  AGLOW_INLINE Sequences sequences() const { return {d, p}; }
+  // How many of the rows have not ended.
+  AGLOW_INLINE int64_t active() const {
+    const int64_t count = sequences().active(step()) - first;
+    return count < 0 ? 0 : fewer(count, rows);
   }
   // The slice, or zeros.
   AGLOW_INLINE void copy(float* row, const float* source) const {
     for (int64_t i = from; i < to; ++i) row[i] = source == nullptr ? 0 : source[i];
   }
 
-  // A state times the slice's weights of the gates from `gate` to `end`.
+  // A state times the slice's weights of the gates from `gate` to `end`. A row is not multiplied alone if it has
+  // neighbours, so that it gives the same whether they have ended or not.
   AGLOW_INLINE void multiply(const float* states, int64_t gate, int64_t end) const {
-    const int64_t columns = d.gates * d.hidden;
+    const int64_t columns = d.gates * d.hidden, least = fewer(2, rows), some = active();
+    const int64_t count = some < least ? least : some;
     AGLOW_ROLLED for (; gate < end; ++gate) {
       const float* r = operand(p, d.r) + (direction * columns + gate * d.hidden + from) * d.hidden;
       float* sums = scratch(d.fresh, first, columns) + gate * d.hidden + from;
-      dots<W>({states, rows, d.hidden}, d.rows, {r, to - from, d.hidden}, d.hidden,
+      dots<W>({states, count, d.hidden}, d.rows, {r, to - from, d.hidden}, d.hidden,
               [&](int64_t row, int64_t column, auto value, int64_t lanes) __attribute__((always_inline)) {
                 storeSome<sizeof(value) / sizeof(float)>(sums + row * columns + column, value, lanes);
               });
@@ -136,7 +200,8 @@ struct RecurrentUnit {
   AGLOW_INLINE RecurrentRow rowAt(int64_t row) const {
     const int64_t columns = d.gates * d.hidden;
     RecurrentRow at{};
-    at.inputs = operand(p, d.scratch) + d.products + ((direction * d.steps + step()) * d.batch + row) * columns;
+    at.inputs = operand(p, d.scratch) + d.products +
+                (direction * d.steps * d.batch + sequences().start(step()) + row) * columns;
     at.fresh = scratch(d.fresh, row, columns);
     at.before = state(row, 0);
     at.h = state(row, 1);
@@ -150,8 +215,7 @@ struct RecurrentUnit {
   // f(row, j, count) for the slice of all rows that have not ended.
   template <class F>
   AGLOW_INLINE void each(F f) const {
-    for (int64_t row = first; row < first + rows; ++row) {
-      if (!active(row)) continue;
+    for (int64_t row = first; row < first + active(); ++row) {
       const RecurrentRow at = rowAt(row);
       int64_t j = from;
       AGLOW_ROLLED for (; j + W <= to; j += W) f(at, j, W);
@@ -182,29 +246,34 @@ struct RecurrentUnit {
   }
 
   AGLOW_INLINE void run() const {
-    bool any = false;
-    for (int64_t row = first; row < first + rows; ++row) any |= active(row);
-    if (any) compute();
+    const int64_t some = active();
+    if (some > 0) compute();
     if (phase + 1 < d.phases) return;
     // Rows that have ended keep their state and give zeros.
     for (int64_t row = first; row < first + rows; ++row) {
-      if (!active(row)) copy(state(row, 1), state(row, 0));
-      copy(operand(p, d.y) + ((step() * d.directions + direction) * d.batch + row) * d.hidden,
-           active(row) ? state(row, 1) : nullptr);
+      const bool ended = row >= first + some;
+      const int64_t number = sequences().number(row);
+      if (ended) copy(state(row, 1), state(row, 0));
+      copy(operand(p, d.y) + ((step() * d.directions + direction) * d.batch + number) * d.hidden,
+           ended ? nullptr : state(row, 1));
       if (index + 1 < d.steps) continue;
-      const int64_t at = (direction * d.batch + row) * d.hidden;
+      const int64_t at = (direction * d.batch + number) * d.hidden;
       if (d.lastH != kAbsent) copy(operand(p, d.lastH) + at, state(row, 1));
       if (d.lastC != kAbsent) copy(operand(p, d.lastC) + at, scratch(d.c, row, d.hidden));
     }
   }
 };
 
-// The states before the first step.
+// The order of sequences, and their states before the first step.
 AGLOW_INLINE int32_t recurrentBegin(const RecurrentDesc& d, void* const* p) {
-  const int64_t count = d.directions * d.batch * d.hidden;
+  const Sequences sequences{d, p};
+  if (sequences.end()) sequences.sort();
   const auto begin = [&](int64_t place, int64_t number) {
-    float* to = operand(p, d.scratch) + place;
-    for (int64_t i = 0; i < count; ++i) to[i] = number == kAbsent ? 0 : operand(p, number)[i];
+    for (int64_t row = 0; row < d.directions * d.batch; ++row) {
+      float* to = operand(p, d.scratch) + place + row * d.hidden;
+      const int64_t from = row / d.batch * d.batch + sequences.number(row % d.batch);
+      for (int64_t i = 0; i < d.hidden; ++i) to[i] = number == kAbsent ? 0 : operand(p, number)[from * d.hidden + i];
+    }
   };
   begin(d.h, d.initialH);
   if (d.cell == kCellLstm) begin(d.c, d.initialC);
@@ -222,12 +291,12 @@ AGLOW_INLINE int32_t recurrentSteps(const RecurrentDesc& d, void* const* p, int6
     const int64_t group = alone ? i / slices / rounds : i % units / slices;
     // Neighbouring slices are one, so that memory is read in its order for longer.
     const int64_t slice = i % slices, count = fewer(slices - slice, end - i);
-    const int64_t first = group % blocks * d.rows;
+    const int64_t block = group % blocks, first = block * d.batch / blocks;
     RecurrentUnit<W>{d,
                      p,
                      group / blocks,
                      first,
-                     fewer(d.rows, d.batch - first),
+                     (block + 1) * d.batch / blocks - first,
                      slice * d.slice,
                      fewer((slice + count) * d.slice, d.hidden),
                      round / d.phases,
@@ -242,6 +311,10 @@ AGLOW_INLINE int32_t recurrentSteps(const RecurrentDesc& d, void* const* p, int6
 
 extern "C" int32_t aglow_recurrent_begin(const aglow::cpu::RecurrentDesc* d, void* const* p, int64_t, int64_t) {
   return aglow::cpu::recurrentBegin(*d, p);
+}
+extern "C" int32_t aglow_recurrent_pack(const aglow::cpu::RecurrentDesc* d, void* const* p, int64_t begin,
+                                        int64_t end) {
+  return aglow::cpu::recurrentPack(*d, p, begin, end);
 }
 
 #define AGLOW_RECURRENT(W)                                                                                          \

@@ -49,8 +49,12 @@ struct RecurrentDesc {
   // before and after a step [2, directions, batch, hidden], the cell [directions, batch, hidden], and the state after
   // the reset gate.
   int64_t products, sums, fresh, h, c, seen;
+  // Of sequences that end before the last step, the longest come first: their numbers [batch], how many each step has
+  // [steps], how many all steps before it have [steps + 1], as i64, and their inputs, step after step. Inputs times
+  // weights have the same rows, and all else that is in scratch memory has the same order.
+  int64_t order, active, starts, packed;
 
-  // The first kernel: a unit is `chunk` rows of one direction's w, and register tiles have `tile` rows.
+  // The kernel of the inputs: a unit is `chunk` rows of one direction's w, and register tiles have `tile` rows.
   int64_t chunk, tile;
   // The kernel of the steps: a round is a step, or the first or second half of one (phases), and a unit of it `slice`
   // elements of the states of `rows` rows of the batch in one direction.
