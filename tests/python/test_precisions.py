@@ -145,6 +145,34 @@ def test_weights_in_blocks_may_lie_the_other_way(aglow, tmp_path, rng, backend, 
         assert "BlockMatMul" in explained.out, explained.out
 
 
+def halves(path, node, weights):
+    """A layer of f16 and a clip, as exporters write them."""
+    shapes = {"Conv": [1, 32, 14, 14], "MatMul": [20, 32]}[node.op_type]
+    bounds = [numpy_helper.from_array(np.float16(value), name) for name, value in (("low", 0), ("high", 6))]
+    graph = helper.make_graph([node, helper.make_node("Clip", ["c", "low", "high"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT16, shapes)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT16, shapes)],
+                              [numpy_helper.from_array(weights, "w"), *bounds])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path, shapes
+
+
+@pytest.mark.parametrize("kind, extra", [("Conv", (1, 1)), ("MatMul", ())])
+def test_layers_of_f16_are_computed_in_f32(aglow, tmp_path, rng, kind, extra):
+    weights = (rng.standard_normal((32, 32, *extra)) / 6).astype(np.float16)
+    model, shape = halves(tmp_path / "m.onnx", helper.make_node(kind, ["x", "w"], ["c"]), weights)
+    x = rng.standard_normal(shape).astype(np.float16)
+    form = "bchw,oc->bohw" if kind == "Conv" else "bc,co->bo"
+    expected = np.einsum(form, x.astype(np.float64), weights.reshape(32, 32).astype(np.float64)).clip(0, 6)
+    assert np.allclose(ran(aglow, model, x, tmp_path), expected, rtol=2e-3, atol=1e-4)
+    explained = aglow("inspect", model, "--explain", "--cpu", "x86-64-v3").out
+    assert any(f"{kind}" in line and "tiles" in line for line in explained.splitlines()), explained
+    done = aglow("compile", model, "-o", tmp_path / "b", "--emit", "asm", "--cpu", "x86-64-v3")
+    assert done.code == 0, done.err
+    # Comparisons of many elements at once, not one by one.
+    assert "ucomiss" not in (tmp_path / "b" / "m.s").read_text()
+
+
 def test_weights_take_fewer_bytes(aglow, tmp_path, rng):
     weights = rng.standard_normal((512, 512)).astype(np.float32)
     model = saved(tmp_path / "m.onnx", [helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [1, 512]}, {"y": [1, 512]},

@@ -8,7 +8,7 @@ namespace aglow {
 
 Pipeline layoutPipeline(const VectorLayout& layout) {
   Pipeline pipeline("layout");
-  pipeline.add(widenWindowsPass())
+  pipeline.add(widenFloatsPass())
       .add(packBlocksPass(layout))  // before weights become floats
       .add(foldWeightsPass())
       .add(splitWeightsPass())

@@ -8,8 +8,8 @@
 
 namespace aglow {
 
-// Convolutions and pools of narrow floats in f32.
-Pass widenWindowsPass();
+// Convolutions, products and pools of narrow floats in f32.
+Pass widenFloatsPass();
 // Operands of convolutions and products that are known when compiling, as constants.
 Pass foldWeightsPass();
 // Products by weights that are a little larger than signed bytes, as two.

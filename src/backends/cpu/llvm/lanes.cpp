@@ -196,7 +196,11 @@ llvm::Value* LaneBuilder::convert(llvm::Value* value, ElemKind from, ElemKind to
     return isFloat(to) ? narrowed(value, from, to, saturate, rounding) : realToInteger(value, to);
   }
   if (isFloat(from)) {
-    if (from == Float16 && hasHalves()) return b.CreateFPExt(b.CreateBitCast(value, lanes(b.getHalfTy())), type(to));
+    if (from == Float16 && hasHalves()) {
+      // Comparisons of widened values stay those of f32: of f16 few processors have any, and lanes would come apart.
+      llvm::Value* wide = b.CreateFPExt(b.CreateBitCast(value, lanes(b.getHalfTy())), type(to));
+      return b.CreateArithmeticFence(wide, wide->getType());
+    }
     return library_.call(b, "widen_" + std::string(elemName(from)) + "_w" + std::to_string(width_), {value}, type(to));
   }
   if (isReal(to)) return isSigned(from) ? b.CreateSIToFP(value, type(to)) : b.CreateUIToFP(value, type(to));

@@ -1,5 +1,5 @@
-// The pass that has convolutions and pools of narrow floats computed in f32, which is what their kernels compute in:
-// the fast ones serve them as well. Every result is rounded to its kind as before.
+// The pass that has convolutions, products and pools of narrow floats computed in f32, which is what their kernels
+// compute in: the fast ones serve them as well. Every result is rounded to its kind as before.
 #include "backends/cpu/layout/layout.h"
 #include "graph/builder.h"
 
@@ -8,14 +8,14 @@ namespace aglow {
 namespace {
 
 bool isNarrow(const Node& node) {
-  const bool window =
-      (node.op() == Op::Conv && isConstant(node.input(1))) || node.op() == Op::MaxPool || node.op() == Op::AvgPool;
-  if (!window || node.predicate()) return false;
+  const bool fast = (node.op() == Op::Conv && isConstant(node.input(1))) || node.op() == Op::MatMul ||
+                    node.op() == Op::MaxPool || node.op() == Op::AvgPool;
+  if (!fast || node.predicate()) return false;
   const ElemKind kind = node.type().kind();
   return kind == ElemKind::Float16 || kind == ElemKind::BFloat16;
 }
 
-Result<bool> widenWindows(Function& function, PassContext& context) {
+Result<bool> widenFloats(Function& function, PassContext& context) {
   int64_t widened = 0;
   for (Node* node = function.front(); node != nullptr;) {
     Node* next = function.next(node);
@@ -35,16 +35,16 @@ Result<bool> widenWindows(Function& function, PassContext& context) {
     }
     node = next;
   }
-  context.count("widen-windows", widened);
+  context.count("widen-floats", widened);
   return widened > 0;
 }
 
 }  // namespace
 
-Pass widenWindowsPass() {
-  return {.name = "widen-windows",
-          .doc = "Has convolutions and pools of narrow floats computed in f32.",
-          .run = widenWindows};
+Pass widenFloatsPass() {
+  return {.name = "widen-floats",
+          .doc = "Has convolutions, products and pools of narrow floats computed in f32.",
+          .run = widenFloats};
 }
 
 }  // namespace aglow
