@@ -30,6 +30,8 @@ std::string_view kindName(OpKind kind) {
       return "view";
     case OpKind::Target:
       return "target";
+    case OpKind::Derivative:
+      return "derivative";
     case OpKind::Composite:
       break;
   }

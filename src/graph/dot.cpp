@@ -45,6 +45,7 @@ std::string_view colour(const Node& node) {
     case OpKind::View:
       return "#f4f4f4";
     case OpKind::Composite:
+    case OpKind::Derivative:
       break;
   }
   return "#e2cff0";

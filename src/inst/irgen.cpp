@@ -70,6 +70,7 @@ private:
       case OpKind::Composite:
         return emitCompute(node);
       case OpKind::Storage:
+      case OpKind::Derivative:
         break;
     }
     return Error{.code = Code::Internal,

@@ -44,6 +44,16 @@ enum class OpKind : uint8_t {
   View,         // core: the same bytes under another shape, no instruction of its own
   Target,       // made by the layout pass for backends with vector units, never imported; a reference kernel
   Composite,    // a lowering rule turns it into others
+  Derivative,   // a request for gradients: the phase that differentiates turns it into others
+};
+
+// How gradients pass an operator on their way back.
+enum class GradientBy : uint8_t {
+  None,      // not at all: a model that asks for it is refused
+  Zero,      // its results change in steps: the gradient is zero
+  Formula,   // every elementwise operator: derived from its formula
+  Rule,      // a rule in src/grad
+  Lowering,  // a composite: what it is lowered to is differentiated
 };
 
 enum class Arity : uint8_t { One, Optional, Variadic };
@@ -100,15 +110,17 @@ struct OpDef {
   Formula scalar = {};         // Elementwise
   std::string_view onnx = {};  // the ONNX operator with the same operands and attributes, imported as it is
   StandardForm standard = {};  // for export; elementwise operators with an `onnx` name need none
-  bool inPlace = false;        // the result may overwrite the first operand of the same type
-  bool pointwise = false;      // not elementwise, but each element comes from the operands' elements at the same place
-  bool picks = false;          // reads no more bytes of its first operand than it writes
+  GradientBy gradient = GradientBy::None;
+  bool inPlace = false;    // the result may overwrite the first operand of the same type
+  bool pointwise = false;  // not elementwise, but each element comes from the operands' elements at the same place
+  bool picks = false;      // reads no more bytes of its first operand than it writes
   struct {
     double low = -4, high = 4;  // where random tests draw operands from
   } probe = {};
 
   // Every element of the result comes from the operands' elements at the same place, broadcast.
   constexpr bool isDataParallel() const { return kind == OpKind::Elementwise || pointwise; }
+  constexpr GradientBy gradientBy() const { return kind == OpKind::Elementwise ? GradientBy::Formula : gradient; }
 };
 
 }  // namespace aglow

@@ -17,6 +17,7 @@ TypeRule matMul, conv, convTranspose, col2Im, maxPool, maxPoolWithIndices, avgPo
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, rnn, gru, lstm, resize;
+TypeRule gradient, regression, optimizer;
 TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, blockMatMul, narrowConv,
     byteDepthwiseConv;
 TypeRule quantize, dequantize, rescale, lookup, quantizeLinear, dequantizeLinear;

@@ -292,3 +292,27 @@ def resize(x, axis, size, mode, place, pick=round, a=-0.75):
             taps = {math.floor(at) - 1 + j: weight for j, weight in enumerate(weights)}
         rows.append(sum(weight * np.take(x, min(max(j, 0), limit), axis) for j, weight in taps.items()))
     return np.stack(rows, axis)
+
+
+def momentum(w, g, v, rate, share, alpha=0.9, decay=0.0, nesterov=False):
+    g = g + decay * w
+    v = alpha * v + share * g
+    return w - rate * (g + alpha * v if nesterov else v), v
+
+
+def adam(w, g, mean, square, rate, epsilon, alpha=0.9, beta=0.999, decay=0.0):
+    g = g + decay * w
+    mean, square = alpha * mean + (1 - alpha) * g, beta * square + (1 - beta) * g * g
+    return w - rate * mean / (np.sqrt(square) + epsilon), mean, square
+
+
+def rms_prop(w, g, square, rate, beta=0.99, epsilon=1e-8, decay=0.0):
+    g = g + decay * w
+    square = beta * square + (1 - beta) * g * g
+    return w - rate * g / (np.sqrt(square) + epsilon), square
+
+
+def adagrad(w, g, squares, rate, epsilon=1e-10, decay=0.0):
+    g = g + decay * w
+    squares = squares + g * g
+    return w - rate * g / (np.sqrt(squares) + epsilon), squares

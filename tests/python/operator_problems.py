@@ -314,6 +314,33 @@ RESIZE = {
                        is_=lambda x: oracles.resize(x, 1, 9, "cubic", HALF(1.5), a=-0.5))],
 }
 
+# An operator that asks for a gradient stands for other nodes; by what its value does not depend on, it is zero.
+TRAINING = {
+    "Gradient": [problem("f32[2,3]", "T[4]", is_=lambda y, x: np.zeros_like(x), results=["T"], kinds=REALS)],
+    "Regression": [problem("T[2,3]", "T[2,3]", is_=lambda x, expected: x, kinds=REALS)],
+    "SGD": [problem("T[2,3]", "T[2,3]", "T[] in 0..1", is_=lambda w, g, r: w - r * g, kinds=REALS, tolerance=2),
+            problem("f32[5]", "f32[5]", "f32[] in 0..1", is_=lambda w, g, r: w - r * (g + 0.1 * w), attrs="decay = 0.1",
+                    tolerance=4)],
+    "Momentum": [problem("T[5]", "T[5]", "T[5]", "T[] in 0..1", "T[] in 0..1", is_=oracles.momentum, kinds=WIDE,
+                         results=["T"] * 2, tolerance=4),
+                 problem("f32[5]", "f32[5]", "f32[5]", "f32[] in 0..1", "f32[] in 1..1", results=["f32"] * 2, tolerance=4,
+                         is_=lambda *a: oracles.momentum(*a, alpha=0.5, decay=0.1, nesterov=True),
+                         attrs="alpha = 0.5, decay = 0.1, nesterov = true")],
+    "Adam": [problem("T[5]", "T[5]", "T[5]", "T[5] in 0.1..4", "T[] in 0..1", "T[] in 0.1..1", is_=oracles.adam, kinds=WIDE,
+                     results=["T"] * 3, tolerance=4),
+             problem("f32[5]", "f32[5]", "f32[5]", "f32[5] in 0.1..4", "f32[] in 0..1", "f32[] in 0.1..1",
+                     is_=lambda *a: oracles.adam(*a, alpha=0.5, beta=0.7, decay=0.1), results=["f32"] * 3, tolerance=4,
+                     attrs="alpha = 0.5, beta = 0.7, decay = 0.1")],
+    "RMSProp": [problem("T[5]", "T[5]", "T[5] in 0.1..4", "T[] in 0..1", is_=oracles.rms_prop, kinds=WIDE,
+                        results=["T"] * 2, tolerance=4),
+                problem("f32[5]", "f32[5]", "f32[5] in 0.1..4", "f32[] in 0..1", results=["f32"] * 2, tolerance=4,
+                        is_=lambda *a: oracles.rms_prop(*a, beta=0.5, epsilon=0.1, decay=0.1),
+                        attrs="beta = 0.5, epsilon = 0.1, decay = 0.1")],
+    "Adagrad": [problem("T[5]", "T[5]", "T[5] in 0.1..4", "T[] in 0..1", is_=oracles.adagrad, kinds=WIDE,
+                        results=["T"] * 2, tolerance=4),
+                problem("f32[5]", "f32[5]", "f32[5] in 0.1..4", "f32[] in 0..1", results=["f32"] * 2, tolerance=4,
+                        is_=lambda *a: oracles.adagrad(*a, epsilon=0.1, decay=0.1), attrs="epsilon = 0.1, decay = 0.1")],
+}
 
 # Any order of all bytes.
 TABLE = (np.arange(256) * 37 + 11) % 256
@@ -346,4 +373,4 @@ QUANT = {
 }
 
 
-PROBLEMS = {**ELEMENTWISE, **MOVES, **REDUCTIONS, **LINEAR, **PLACES, **NORMS, **RECURRENT, **RESIZE, **QUANT}
+PROBLEMS = {**ELEMENTWISE, **MOVES, **REDUCTIONS, **LINEAR, **PLACES, **NORMS, **RECURRENT, **RESIZE, **TRAINING, **QUANT}

@@ -439,6 +439,22 @@ INSTANTIATE_TEST_SUITE_P(
         Use{"LRN", {f32({2})}, {}, "at least 2 axes"},
         Use{"LRN", {f32({2, 6})}, {{"size", 0}}, "'size' to be at least 1"}));
 
+INSTANTIATE_TEST_SUITE_P(Training, Accepted,
+                         testing::Values(Use{"Regression", {f32({2, 3}), f32({2, 3})}, {}, "f32[2,3]"},
+                                         Use{"Gradient", {f32({2, 3}), f32({4})}, {}, "f32[4]"},
+                                         Use{"SGD", {f32({2}), f32({2}), f32({})}, {}, "f32[2]"},
+                                         Use{"Adam",
+                                             {f32({2}), f32({2}), f32({2}), f32({2}), f32({}), f32({})},
+                                             {},
+                                             "f32[2] f32[2] f32[2]"}));
+INSTANTIATE_TEST_SUITE_P(
+    Training, Refused,
+    testing::Values(
+        Use{"Regression", {f32({2, 3}), f32({3})}, {}, "expected shape [2,3] of 'expected'"},
+        Use{"SGD", {f32({2}), f32({3}), f32({})}, {}, "expected shape [2] of 'gradient'"},
+        Use{"SGD", {f32({2}), f32({2}), f32({1})}, {}, "expected shape [] of 'rate'"},
+        Use{"Momentum", {f32({2}), f32({2}), f32({}), f32({}), f32({})}, {}, "expected shape [2] of 'velocity'"}));
+
 constexpr Code kQuant = Code::BadQuantization;
 const std::vector<Given> kScale{{"scales", Reals{0.5}}, {"offsets", Ints{3}}};
 

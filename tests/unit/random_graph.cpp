@@ -457,7 +457,8 @@ std::vector<Value> valuesOf(const Function& function) {
   return values;
 }
 
-bool hasNode(const OpDef& op) { return op.kind != OpKind::Storage; }
+// Requests for gradients speak of nodes, not of values: they run only once they are differentiated.
+bool hasNode(const OpDef& op) { return op.kind != OpKind::Storage && op.kind != OpKind::Derivative; }
 
 }  // namespace
 

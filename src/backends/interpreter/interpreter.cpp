@@ -272,6 +272,7 @@ Status InterpreterExecutable::compute(Run& run, const Instr& instr, const nest::
 }
 
 static Decision interprets(const OpDef& op) {
+  if (op.kind == OpKind::Derivative) return Decision::no(fmt::format("{} stands for other nodes", op.name));
   if (op.kind != OpKind::Composite) return Decision::yes();
   return Decision::no(fmt::format("{} is composed of others", op.name));
 }

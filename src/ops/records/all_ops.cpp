@@ -16,6 +16,7 @@
 #include "ops/records/resize.h"
 #include "ops/records/shape.h"
 #include "ops/records/storage.h"
+#include "ops/records/training.h"
 
 namespace aglow {
 
@@ -28,13 +29,17 @@ consteval bool complete(std::span<const OpDef> family) {
     if (op.kind != OpKind::Storage && op.infer == nullptr) return false;
     if ((op.kind == OpKind::Elementwise) != !op.scalar.empty()) return false;
     if ((op.kind == OpKind::Core || op.kind == OpKind::Target) && op.cost == nullptr) return false;
+    if (op.gradient == GradientBy::Formula) return false;
+    if (op.gradient != GradientBy::None && op.kind == OpKind::Elementwise) return false;
+    if (op.gradient == GradientBy::Lowering && op.kind != OpKind::Composite) return false;
   }
   return true;
 }
 
 template <const auto&... kFamilies>
 std::vector<const OpDef*> collect() {
-  static_assert((complete(kFamilies) && ...), "a record lacks its name, doc, type rule, formula or cost");
+  static_assert((complete(kFamilies) && ...),
+                "a record lacks its name, doc, type rule, formula or cost, or claims a gradient of another kind");
   std::vector<const OpDef*> all;
   const auto add = [&](std::span<const OpDef> family) {
     for (const OpDef& op : family) all.push_back(&op);
@@ -49,7 +54,7 @@ std::span<const OpDef* const> allOps() {
   using namespace records;
   static const std::vector<const OpDef*> all =
       collect<kStorage, kElementwise, kActivation, kShape, kReduce, kLinear, kIndex, kNormalize, kQuant, kAttention,
-              kRecurrent, kResize, kPacked>();
+              kRecurrent, kResize, kTraining, kPacked>();
   return all;
 }
 

@@ -37,7 +37,8 @@ inline constexpr OpDef kAttention[] = {
                {.name = "precision", .kind = AttrKind::Elem, .doc = "element kind that enters the softmax"}},
      .infer = infer::attention,
      .cost = cost::attention,
-     .standard = {"Attention", onnx_kinds::floats, "attention"}},
+     .standard = {"Attention", onnx_kinds::floats, "attention"},
+     .gradient = GradientBy::Lowering},
 };
 
 }  // namespace aglow::records

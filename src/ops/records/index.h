@@ -20,6 +20,7 @@ inline constexpr OpDef kIndex[] = {
      .infer = infer::gather,
      .cost = cost::nothing,
      .standard = {"Gather", onnx_kinds::elements},
+     .gradient = GradientBy::Rule,
      .picks = true},
     {.name = "GatherElements",
      .doc = "Result element i is data at i, with the position along the axis taken from indices at i.",
@@ -28,7 +29,8 @@ inline constexpr OpDef kIndex[] = {
      .attrs = {kAxis},
      .infer = infer::gatherElements,
      .onnx = "GatherElements",
-     .standard = {"GatherElements", onnx_kinds::elements}},
+     .standard = {"GatherElements", onnx_kinds::elements},
+     .gradient = GradientBy::Lowering},
     {.name = "GatherND",
      .doc =
          "Slices of data named by index tuples along the last axis of indices; the first batch_dims axes go in step.",
@@ -37,7 +39,8 @@ inline constexpr OpDef kIndex[] = {
      .attrs = {{"batch_dims", AttrKind::Int, 0}},
      .infer = infer::gatherNd,
      .onnx = "GatherND",
-     .standard = {"GatherND", onnx_kinds::elements, "byTuples"}},
+     .standard = {"GatherND", onnx_kinds::elements, "byTuples"},
+     .gradient = GradientBy::Lowering},
     {.name = "Scatter",
      .doc = "A copy of data whose rows named by indices (a vector) are replaced by, or combined with, the rows of "
             "updates.",
@@ -45,6 +48,7 @@ inline constexpr OpDef kIndex[] = {
      .attrs = {kReduction},
      .infer = infer::scatter,
      .cost = cost::nothing,
+     .gradient = GradientBy::Rule,
      .inPlace = true},
     {.name = "ScatterElements",
      .doc = "A copy of data with updates at i written at i, the position along the axis taken from indices at i.",
@@ -53,7 +57,8 @@ inline constexpr OpDef kIndex[] = {
      .attrs = {kAxis, kReduction},
      .infer = infer::scatterElements,
      .onnx = "ScatterElements",
-     .standard = {"ScatterElements", onnx_kinds::elements}},
+     .standard = {"ScatterElements", onnx_kinds::elements},
+     .gradient = GradientBy::Lowering},
     {.name = "ScatterND",
      .doc = "A copy of data with slices named by index tuples replaced by, or combined with, updates.",
      .kind = OpKind::Composite,
@@ -61,7 +66,8 @@ inline constexpr OpDef kIndex[] = {
      .attrs = {kReduction},
      .infer = infer::scatterNd,
      .onnx = "ScatterND",
-     .standard = {"ScatterND", onnx_kinds::elements, "byTuples"}},
+     .standard = {"ScatterND", onnx_kinds::elements, "byTuples"},
+     .gradient = GradientBy::Lowering},
 };
 
 }  // namespace aglow::records

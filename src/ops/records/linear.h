@@ -21,7 +21,8 @@ inline constexpr OpDef kLinear[] = {
      .in = {{"a", kinds::numbers, 'T'}, {"b", kinds::numbers, 'T'}},
      .infer = infer::matMul,
      .cost = cost::matMul,
-     .standard = {"MatMul", onnx_kinds::floats | onnx_kinds::words}},
+     .standard = {"MatMul", onnx_kinds::floats | onnx_kinds::words},
+     .gradient = GradientBy::Rule},
     {.name = "Conv",
      .doc = "Convolution over any number of spatial axes.",
      .in = {{"x", kinds::numbers, 'T'},
@@ -30,7 +31,8 @@ inline constexpr OpDef kLinear[] = {
      .attrs = {kStrides, kPads, kDilations, kGroup},
      .infer = infer::conv,
      .cost = cost::conv,
-     .standard = {"Conv", onnx_kinds::floats, "conv"}},
+     .standard = {"Conv", onnx_kinds::floats, "conv"},
+     .gradient = GradientBy::Rule},
     {.name = "ConvTranspose",
      .doc = "The transposed map of a convolution; filter [in channel, out channel / group, kernel...]. output_padding "
             "adds to the ends.",
@@ -44,7 +46,8 @@ inline constexpr OpDef kLinear[] = {
                kGroup,
                {.name = "output_padding", .kind = AttrKind::Ints, .doc = "all 0 if empty"}},
      .infer = infer::convTranspose,
-     .standard = {"ConvTranspose", onnx_kinds::floats, "conv"}},
+     .standard = {"ConvTranspose", onnx_kinds::floats, "conv"},
+     .gradient = GradientBy::Rule},
     {.name = "Col2Im",
      .doc =
          "Windows put back together to the image that they were cut from: x is [batch, channel * kernel..., window], "
@@ -57,7 +60,8 @@ inline constexpr OpDef kLinear[] = {
                kPads,
                kDilations},
      .infer = infer::col2Im,
-     .standard = {"Col2Im", onnx_kinds::numbers, "col2Im"}},
+     .standard = {"Col2Im", onnx_kinds::numbers, "col2Im"},
+     .gradient = GradientBy::Lowering},
     {.name = "MaxPool",
      .doc = "The largest element of each window; padding never wins. Windows may reach past the padded end, as the "
             "result's extent in `sizes` says. NaN wins; a window without elements has the kind's lowest value.",
@@ -69,7 +73,8 @@ inline constexpr OpDef kLinear[] = {
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPool,
      .cost = cost::pool,
-     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"}},
+     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"},
+     .gradient = GradientBy::Rule},
     {.name = "MaxPoolWithIndices",
      .doc = "MaxPool, with the flat index (i64) into x of each winner: the first of equals, -1 for a window without "
             "elements.",
@@ -82,7 +87,8 @@ inline constexpr OpDef kLinear[] = {
                {.name = "sizes", .kind = AttrKind::Ints, .doc = "spatial extents of the result; computed if empty"}},
      .infer = infer::maxPoolWithIndices,
      .cost = cost::pool,
-     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"}},
+     .standard = {"MaxPool", onnx_kinds::floats | onnx_kinds::bytes, "pool"},
+     .gradient = GradientBy::Rule},
     {.name = "AvgPool",
      .doc =
          "The mean of each window, over the elements inside x or, with count_include_pad, inside the padded x; 0 for a "
@@ -96,7 +102,8 @@ inline constexpr OpDef kLinear[] = {
                {"count_include_pad", AttrKind::Bool, 0}},
      .infer = infer::avgPool,
      .cost = cost::pool,
-     .standard = {"AveragePool", onnx_kinds::floats, "pool"}},
+     .standard = {"AveragePool", onnx_kinds::floats, "pool"},
+     .gradient = GradientBy::Rule},
 };
 
 }  // namespace aglow::records

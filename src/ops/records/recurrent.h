@@ -41,7 +41,8 @@ inline constexpr OpDef kRecurrent[] = {
      .attrs = {kDirection, activations("Tanh"), kAlpha, kBeta, kClip},
      .infer = infer::rnn,
      .cost = cost::recurrent,
-     .standard = {"RNN", onnx_kinds::floats, "recurrent"}},
+     .standard = {"RNN", onnx_kinds::floats, "recurrent"},
+     .gradient = GradientBy::Lowering},
     {.name = "GRU",
      .doc = "Gates z, r, h: h = (1 - z) * h' + z * h, where h' sees the state through the gate r.",
      .kind = OpKind::Composite,
@@ -50,7 +51,8 @@ inline constexpr OpDef kRecurrent[] = {
      .attrs = {kDirection, activations("Sigmoid,Tanh"), kAlpha, kBeta, kClip, {"linear_before_reset", AttrKind::Bool}},
      .infer = infer::gru,
      .cost = cost::recurrent,
-     .standard = {"GRU", onnx_kinds::floats, "recurrent"}},
+     .standard = {"GRU", onnx_kinds::floats, "recurrent"},
+     .gradient = GradientBy::Lowering},
     {.name = "LSTM",
      .doc =
          "Gates i, o, f, c: c = f * c + i * c', h = o * tanh(c). Peepholes p [directions, 3 * hidden] let i, o and f "
@@ -73,7 +75,8 @@ inline constexpr OpDef kRecurrent[] = {
                {.name = "input_forget", .kind = AttrKind::Bool, .doc = "f is 1 - i"}},
      .infer = infer::lstm,
      .cost = cost::recurrent,
-     .standard = {"LSTM", onnx_kinds::floats, "recurrent"}},
+     .standard = {"LSTM", onnx_kinds::floats, "recurrent"},
+     .gradient = GradientBy::Lowering},
 };
 
 }  // namespace aglow::records

@@ -20,7 +20,8 @@ inline constexpr OpDef kReduce[] = {
                {"keepdims", AttrKind::Bool, 1}},
      .infer = infer::reduce,
      .cost = cost::everyInput,
-     .standard = {"", onnx_kinds::elements, "reduce"}},
+     .standard = {"", onnx_kinds::elements, "reduce"},
+     .gradient = GradientBy::Rule},
     {.name = "ArgReduce",
      .doc = "The index (i64) of the largest or smallest element along an axis. NaN wins in both.",
      .in = {{"x", kinds::numbers}},
@@ -33,7 +34,8 @@ inline constexpr OpDef kReduce[] = {
                 .doc = "the last of equal elements instead of the first"}},
      .infer = infer::argReduce,
      .cost = cost::everyInput,
-     .standard = {"", onnx_kinds::numbers, "argReduce"}},
+     .standard = {"", onnx_kinds::numbers, "argReduce"},
+     .gradient = GradientBy::Zero},
     {.name = "Scan",
      .doc = "Running sum or product along an axis.",
      .in = {{"x", kinds::numbers, 'T'}},
@@ -43,7 +45,8 @@ inline constexpr OpDef kReduce[] = {
                {"reverse", AttrKind::Bool, 0}},
      .infer = infer::scan,
      .cost = cost::once,
-     .standard = {"CumSum", onnx_kinds::floats | onnx_kinds::words, "scan"}},
+     .standard = {"CumSum", onnx_kinds::floats | onnx_kinds::words, "scan"},
+     .gradient = GradientBy::Rule},
     {.name = "TopK",
      .doc = "The k largest (or smallest) elements along an axis with their indices (i64), best first; the lower index "
             "wins between equals. NaN counts as the largest.",
@@ -52,7 +55,8 @@ inline constexpr OpDef kReduce[] = {
      .attrs = {{"k", AttrKind::Int}, {"axis", AttrKind::Int}, {"largest", AttrKind::Bool, 1}},
      .infer = infer::topK,
      .cost = cost::nothing,
-     .standard = {"TopK", onnx_kinds::numbers, "topK"}},
+     .standard = {"TopK", onnx_kinds::numbers, "topK"},
+     .gradient = GradientBy::Rule},
 };
 
 }  // namespace aglow::records

@@ -33,7 +33,8 @@ inline constexpr OpDef kResize[] = {
                 .doc = "starts, then ends, as shares of x, for tf_crop_and_resize"},
                {.name = "extrapolation_value", .kind = AttrKind::Float, .doc = "outside of x, for tf_crop_and_resize"}},
      .infer = infer::resize,
-     .standard = {"Resize", onnx_kinds::elements, "resize"}},
+     .standard = {"Resize", onnx_kinds::elements, "resize"},
+     .gradient = GradientBy::Lowering},
 };
 
 }  // namespace aglow::records
