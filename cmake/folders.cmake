@@ -7,10 +7,10 @@ execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_la
                 OUTPUT_VARIABLE FOLDER_ROWS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" FOLDER_ROWS "${FOLDER_ROWS}")
 set(PROGRAM_FOLDERS python cli)  # no part of the library
-set(BRIEF_FOLDERS import optimize lower dynamic api compile)
+set(BRIEF_FOLDERS import grad optimize lower dynamic api compile)
 # What fuzzers reach with their bytes is instrumented for them. (-fsanitize=fuzzer-no-link stands for the same, but would
 # need precompiled headers of its own.)
-set(FUZZED_FOLDERS support tensor ops graph import rewrite optimize lower inst compile dynamic)
+set(FUZZED_FOLDERS support tensor ops graph import rewrite grad optimize lower inst compile dynamic)
 set(FUZZED_OPTIONS "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp")
 
 set(BEFORE "")  # the libraries of all rows so far

@@ -12,6 +12,7 @@
 #include "backends/plan.h"
 #include "fuse/fit.h"
 #include "fuse/fuse.h"
+#include "grad/differentiate.h"
 #include "graph/equality.h"
 #include "graph/text.h"
 #include "graph/verifier.h"
@@ -64,6 +65,12 @@ Status adopt(Program& program, const Backend& backend) {
   const auto works = [](const Instr& instr) { return instr.plan && instr.plan->scratchBytes > 0; };
   if (std::any_of(program.instrs.begin(), program.instrs.end(), works)) program.unplace();
   return {};
+}
+
+Status expandGradients(PhaseScope& scope) {
+  const Stopwatch watch;
+  AGLOW_TRY(const bool changed, differentiate(*scope.function, lowerRule));
+  return scope.passDone("expand-gradients", changed, watch.seconds());
 }
 
 Status lowerComposites(PhaseScope& scope) {
@@ -149,6 +156,11 @@ PhaseList defaultPhases() {
   };
   using On = Phase::On;
   return PhaseList({
+      {"differentiate",
+       "requests for gradients become the nodes that compute them",
+       On::Graph,
+       {"expand-gradients"},
+       expandGradients},
       {"optimize", "target-independent rules and passes on the model's own operators", On::Graph,
        passNames(optimizePipeline()), passes(optimizePipeline())},
       {"lower",

@@ -135,8 +135,8 @@ def inputs_of(seed, data, random):
 
 # ---- options
 
-PHASES = ["import", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "plan", "fuse", "memory", "chain",
-          "share", "simplify", "dead-code", "place", "moves", "pack-weights", "min-peak-memory", "nothing"]
+PHASES = ["import", "differentiate", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "plan", "fuse", "memory",
+          "chain", "share", "simplify", "dead-code", "place", "moves", "pack-weights", "min-peak-memory", "nothing"]
 ODD_SIZES = ["0", "1", "2", "3", "17", "-1", "", "x", "1.5", "1e3", str(1 << 31), str(1 << 62), str(1 << 64), " 1"]
 CPUS = ["native", "x86-64", "x86-64-v2", "x86-64-v3", "generic", "nothing", "cortex-a76", ""]
 FEATURES = ["-avx512f", "-avx2", "-avx", "+sse4.2", "-fma", "+nothing", "avx2", ",", "-sse2"]

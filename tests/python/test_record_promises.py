@@ -8,6 +8,7 @@ import pytest
 
 CASES = [  # table that opgen prints, source that reads it, namespace of the functions it names
     ("lower/lower_table.inc", "src/lower/lower.cpp", "lowering", "Softmax"),
+    ("grad/grad_table.inc", "src/grad/differentiate.cpp", "grad", "Conv"),
     ("reference/reference_table.inc", "src/reference/reference.cpp", "reference", "MatMul"),
     ("backends/kernel_table.inc", "src/backends/cpu/kernels/generic_rows.cpp", "cpu::generic", "TopK"),
 ]

@@ -233,11 +233,12 @@ TEST(PhaseList, BackendsHaveTheirOwn) {
   options.backend = kReferenceBackend;
   const auto reference = makeBackend(options);
   EXPECT_THAT(namesOf(phasesFor(**reference, options)),
-              ElementsAre("optimize", "lower", "optimize-core", "schedule", "irgen", "memory"));
+              ElementsAre("differentiate", "optimize", "lower", "optimize-core", "schedule", "irgen", "memory"));
   options.lanes = 8;
   options.fuse = true;
   EXPECT_THAT(namesOf(phasesFor(**reference, options)),
-              ElementsAre("optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse", "memory"));
+              ElementsAre("differentiate", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse",
+                          "memory"));
   options.startFrom = "layout";
   EXPECT_TRUE(checkOptions(options).ok());
   options.lanes = 0;
