@@ -145,16 +145,26 @@ Constant* Module::freeze(Placeholder* placeholder, Tensor value) {
   AGLOW_CHECK(placeholder->type() == value.type(), "freezing '" + placeholder->name() + "' with another type");
   for (const Use& use : placeholder->uses())
     AGLOW_CHECK(use.user->op() != Op::Save || use.slot == 0, "freezing '" + placeholder->name() + "' that is written");
-  const std::string name = placeholder->name();
-  Constant* constant = addConstant(name, std::move(value));
-  replaceAllUses(placeholder->result(), constant->result());
-  eraseStorage(placeholder);
-  // While both stood there the constant had a suffix.
-  storageByName_.erase(constant->name());
-  storageNames_.erase(constant->name());
-  constant->name_ = uniqueName(storageNames_, name);
-  storageByName_[constant->name()] = constant;
+  Constant* constant = addConstant(placeholder->name(), std::move(value));
+  takePlace(placeholder, constant);
   return constant;
+}
+
+Placeholder* Module::thaw(Constant* constant) {
+  Placeholder* state = addState(constant->name(), constant->tensor());
+  takePlace(constant, state);
+  return state;
+}
+
+void Module::takePlace(Node* old, Node* storage) {
+  const std::string name = old->name();
+  replaceAllUses(old->result(), storage->result());
+  eraseStorage(old);
+  // While both stood there the new one had a suffix.
+  storageByName_.erase(storage->name());
+  storageNames_.erase(storage->name());
+  storage->name_ = uniqueName(storageNames_, name);
+  storageByName_[storage->name()] = storage;
 }
 
 Node* cloneNode(const Node& node, const std::vector<Value>& inputs, Value predicate, Function& into, Node* before) {

@@ -79,6 +79,8 @@ public:
 
   // Makes a placeholder's value part of the program, for instance a weight after training. No function may write it.
   Constant* freeze(Placeholder* placeholder, Tensor value);
+  // The other way: a constant becomes state that begins with its bytes, for instance a weight before training.
+  Placeholder* thaw(Constant* constant);
 
   // A copy of a function in this module; storage is shared.
   Function* clone(const Function& function, std::string name);
@@ -86,6 +88,8 @@ public:
 private:
   template <class T>
   T* addStorage(std::unique_ptr<T> node);
+  // Storage is used instead of the old one, which goes, and carries its name.
+  void takePlace(Node* old, Node* storage);
 
   std::list<std::unique_ptr<Node>> storage_;
   std::unordered_map<std::string, int> storageNames_;

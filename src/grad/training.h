@@ -1,0 +1,44 @@
+// Training as one more function of a module: the forward function, the gradients of its loss, an optimizer's update of
+// every variable, and a Save of all that changes. What optimizers remember is state of the module.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/builder.h"
+
+namespace aglow {
+
+// A number that an optimizer takes, the same for all steps.
+struct OptimizerSetting {
+  std::string_view name;
+  double value = 0;  // unless the caller says otherwise
+};
+
+// An optimizer by name.
+struct OptimizerRow {
+  std::string_view name;
+  std::string_view doc;
+  std::vector<OptimizerSetting> settings;
+  std::vector<std::string_view> memory;  // what it remembers of each variable; zeros at first
+};
+std::vector<OptimizerRow> optimizers();
+
+struct TrainingStep {
+  std::string name = "train";          // of the new function
+  std::string loss;                    // an output of the forward function: the sum of its elements shall become less
+  std::vector<std::string> variables;  // storage of the module: state, or constants, which become state
+  std::string optimizer = "sgd";
+  std::map<std::string, double, std::less<>> settings = {};  // of the optimizer
+  double clipValue = 0;                                      // gradients are held between -clipValue and clipValue
+  double clipNorm = 0;                                       // the norm of all gradients together is held below it
+};
+
+// Adds the function, which takes what the forward function takes and the placeholder `rate`, and gives what that gives.
+// Usage names all variables, settings, losses and optimizers that are not there.
+Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step);
+
+}  // namespace aglow
