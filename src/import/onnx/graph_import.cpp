@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/gradient_names.h"
 #include "import/onnx/host_values.h"
 #include "import/onnx/labels.h"
 #include "import/onnx/nchwc.h"
@@ -58,6 +59,7 @@ Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, 
   const Entered entered(*this, scope);
   const Diagnostics departures = tolerance_.judge(model_);
   for (const Error& fault : departures.errors()) report(fault);
+  variables_ = variablesOf(model_.graph);
   importInitializers(model_.graph, scope);
   importInputs(model_.graph, options, frozen, scope);
   importNodes(model_.graph.nodes, scope);
@@ -101,7 +103,10 @@ void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std
       scope.failed.insert(name);
       return;
     }
-    define(scope, name, Imported::of(result_.module->addConstant(name, *std::move(tensor))->result()));
+    Module& module = *result_.module;
+    const Value v = variables_.contains(name) ? module.addState(name, *std::move(tensor))->result()
+                                              : module.addConstant(name, *std::move(tensor))->result();
+    define(scope, name, Imported::of(v));
   };
   const auto isWanted = [&](const std::string& name) { return wanted == nullptr || wanted->contains(name); };
   for (const TensorProto& proto : graph.initializers) {
@@ -283,7 +288,7 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
   std::vector<Imported> operands;
   bool failed = false, onHost = false;  // an operand that lives on the host
   const bool waiting = waits(original);
-  for (const std::string& name : original.inputs) {
+  for (const std::string& name : operandNames(original)) {
     if (waiting) break;
     const Imported* value = name.empty() ? nullptr : lookup(scope, name);
     if (value == nullptr && !name.empty()) {
@@ -303,6 +308,11 @@ void GraphImport::importNode(const Node& original, Scope& scope) {
   if (waiting) {
     deferred_.push_back({.node = current_, .why = Deferred::Why::Waits, .values = {}});
     deferredNames_.insert(original.outputs.begin(), original.outputs.end());
+    return;
+  }
+  if (asksForGradient(original) && !(inOneFunction_ && deferred_.empty())) {
+    failNode({.code = Code::UnsupportedFeature,
+              .message = "gradients of a model that has to be cut into parts are not supported"});
     return;
   }
   const onnx::Function* function = calledFunction(model_, original);

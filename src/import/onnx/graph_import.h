@@ -86,7 +86,8 @@ private:
   bool mayCut_ = false;
   // Whether a shape may depend on the value of an input: its value is at hand, for the next try.
   std::function<bool(const std::string&)> isAtHand_ = [](const std::string&) { return false; };
-  size_t current_ = 0;  // position of the node of a part
+  size_t current_ = 0;         // position of the node of a part
+  bool inOneFunction_ = true;  // whether all nodes of the model so far are in the function
   std::vector<Deferred> deferred_;
   std::set<std::string> deferredNames_;  // values that deferred nodes compute
   std::set<std::string> freeze_;
@@ -94,6 +95,7 @@ private:
   aglow::Function* function_ = nullptr;
   Builder builder_;
   Diagnostics diagnostics_;
+  std::set<std::string> variables_;                                 // initializers that gradients are taken by
   std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input
   std::vector<Scope*> scopes_;                                      // innermost last
   size_t imported_ = 0;

@@ -20,7 +20,6 @@ std::span<const OpRow> refusedRows() {
   static constexpr OpRow rows[] = {
       refused("ImageDecoder",
               "decoding image files is not a computation on tensors; do this step before the model is run"),
-      refused("Gradient", "export the model with its gradient written out as operators", "ai.onnx.preview.training"),
       refused("BeamSearch", kSearch, kMicrosoft),
       refused("GreedySearch", kSearch, kMicrosoft),
       refused("Sampling", kSearch, kMicrosoft),

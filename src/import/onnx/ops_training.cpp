@@ -1,4 +1,4 @@
-// Losses, and the optimizers of ai.onnx.preview.training, which are plain arithmetic.
+// Losses, and what ai.onnx.preview.training has: gradients, and optimizers, whose first steps differ from the others.
 #include <fmt/format.h>
 
 #include <functional>
@@ -83,41 +83,41 @@ void optimize(OpImport& c, int tensors, const Update& update) {
   }
 }
 
-// a * x + share * y
-Value blended(Builder& b, Value x, double a, Value y, double share) {
-  return b.add(b.mul(x, b.scalarLike(x, a)), b.mul(y, b.scalarLike(y, share)));
+// What ONNX calls norm_coefficient.
+double decayOf(const OpImport& c) { return c.real("norm_coefficient", 0); }
+
+// One value before the first step, another one after it.
+Value sinceFirst(Builder& b, Value step, Value first, Value later) {
+  return b.where(b.less(b.scalarLike(step, 0), step), later, first);
 }
 
-// The gradient with that of the penalty on large variables.
-Value regularized(Builder& b, const OpImport& c, const std::vector<Value>& v) {
-  return blended(b, v[0], c.real("norm_coefficient", 0), v[1], 1);
+std::vector<Value> resultsOf(aglow::Node* node) {
+  std::vector<Value> results;
+  for (int i = 0; i < node->resultCount(); ++i) results.push_back(node->result(i));
+  return results;
 }
 
 void adagrad(OpImport& c) {
-  optimize(c, 3, [&c](Builder& b, Value rate, Value step, const std::vector<Value>& v) -> std::vector<Value> {
+  optimize(c, 3, [&c](Builder& b, Value rate, Value step, const std::vector<Value>& v) {
     const Value slowed = b.add(b.mul(step, b.scalarLike(step, c.real("decay_factor", 0))), b.scalarLike(step, 1));
-    const Value gradient = regularized(b, c, v);
-    const Value squares = b.add(v[2], b.mul(gradient, gradient));
-    const Value root = b.add(b.sqrt(squares), b.scalarLike(squares, c.real("epsilon", 1e-6)));
-    return {b.sub(v[0], b.div(b.mul(b.div(rate, slowed), gradient), root)), squares};
+    return resultsOf(
+        b.adagrad(v[0], v[1], v[2], b.div(rate, slowed), {.epsilon = c.real("epsilon", 1e-6), .decay = decayOf(c)}));
   });
 }
 
 void adam(OpImport& c) {
   const double alpha = c.real("alpha", 0.9), beta = c.real("beta", 0.999);
-  optimize(c, 4, [&](Builder& b, Value rate, Value step, const std::vector<Value>& v) -> std::vector<Value> {
-    const Value gradient = regularized(b, c, v);
-    const Value momentum = blended(b, v[2], alpha, gradient, 1 - alpha);
-    const Value squares = blended(b, v[3], beta, b.mul(gradient, gradient), 1 - beta);
-    const Value root = b.add(b.sqrt(squares), b.scalarLike(squares, c.real("epsilon", 1e-6)));
+  optimize(c, 4, [&](Builder& b, Value rate, Value step, const std::vector<Value>& v) {
     // The first steps know little of the past.
     const auto missing = [&](double factor) {
       return b.sub(b.scalarLike(step, 1), b.pow(b.scalarLike(step, factor), step));
     };
     const Value corrected = b.div(b.mul(rate, b.sqrt(missing(beta))), missing(alpha));
-    const Value adjusted = b.where(b.less(b.scalarLike(step, 0), step), corrected, rate);
-    const Value moved = b.sub(v[0], b.mul(adjusted, b.div(momentum, root)));
-    return {b.mul(moved, b.scalarLike(moved, 1 - c.real("norm_coefficient_post", 0))), momentum, squares};
+    std::vector<Value> results = resultsOf(b.adam(v[0], v[1], v[2], v[3], sinceFirst(b, step, rate, corrected),
+                                                  b.scalarLike(rate, c.real("epsilon", 1e-6)),
+                                                  {.alpha = alpha, .beta = beta, .decay = decayOf(c)}));
+    results[0] = b.mul(results[0], b.scalarLike(rate, 1 - c.real("norm_coefficient_post", 0)));
+    return results;
   });
 }
 
@@ -125,15 +125,32 @@ void momentum(OpImport& c) {
   const std::string mode = c.word("mode");
   if (mode != "standard" && mode != "nesterov")
     fail(Code::BadNode, fmt::format("expected 'mode' standard or nesterov, got '{}'", mode));
-  optimize(c, 3, [&](Builder& b, Value rate, Value step, const std::vector<Value>& v) -> std::vector<Value> {
-    const double alpha = c.real("alpha");
-    const Value gradient = regularized(b, c, v);
-    const Value share =
-        b.where(b.less(b.scalarLike(step, 0), step), b.scalarLike(step, c.real("beta")), b.scalarLike(step, 1));
-    const Value speed = b.add(b.mul(v[2], b.scalarLike(v[2], alpha)), b.mul(share, gradient));
-    const Value direction = mode == "standard" ? speed : blended(b, gradient, 1, speed, alpha);
-    return {b.sub(v[0], b.mul(rate, direction)), speed};
+  optimize(c, 3, [&](Builder& b, Value rate, Value step, const std::vector<Value>& v) {
+    const Value share = sinceFirst(b, step, b.scalarLike(step, 1), b.scalarLike(step, c.real("beta")));
+    return resultsOf(b.momentum(v[0], v[1], v[2], rate, share,
+                                {.alpha = c.real("alpha"), .decay = decayOf(c), .nesterov = mode == "nesterov"}));
   });
+}
+
+// The value to differentiate, which is named, stands after the inputs (gradient_names.h).
+void gradient(OpImport& c) {
+  const std::string what = c.word("y");
+  const std::vector<std::string> xs = c.words("xs");
+  std::vector<std::string> names = xs;
+  for (std::string& name : c.words("zs")) names.push_back(std::move(name));
+  if (names != c.node.inputs)
+    fail(Code::UnsupportedFeature,
+         "gradients at other values than those of the model are not supported: the inputs have to be the tensors that "
+         "'xs' and 'zs' name");
+  const Value y = c.in(c.inputs() - 1);
+  for (int i = 0; i < static_cast<int>(xs.size()); ++i) {
+    if (!c.wants(i)) continue;
+    if (isConstant(c.in(i)))
+      fail(Code::UnsupportedFeature,
+           fmt::format("the gradient of '{}' by '{}' is not supported: its value is part of the program", what,
+                       xs[static_cast<size_t>(i)]));
+    c.out(i, c.b.gradient(y, c.in(i)));
+  }
 }
 
 }  // namespace
@@ -145,6 +162,7 @@ std::span<const OpRow> trainingRows() {
       {"SoftmaxCrossEntropyLoss", softmaxCrossEntropyLoss, 12},
       {"Adagrad", adagrad, 1, INT64_MAX, kTraining},
       {"Adam", adam, 1, INT64_MAX, kTraining},
+      {"Gradient", gradient, 1, INT64_MAX, kTraining},
       {"Momentum", momentum, 1, INT64_MAX, kTraining},
   };
   return rows;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "import/onnx/gradient_names.h"
 #include "import/onnx/graph_import.h"
 
 namespace aglow::onnx {
@@ -17,8 +18,8 @@ constexpr int64_t kSmallValue = 8;  // elements: of a known value that is made c
 void addFreeNames(const Graph& graph, std::vector<std::string>& names);
 
 void addNamesRead(const Node& node, std::vector<std::string>& names) {
-  for (const std::string& name : node.inputs)
-    if (!name.empty()) names.push_back(name);
+  for (std::string& name : operandNames(node))
+    if (!name.empty()) names.push_back(std::move(name));
   for (const Attribute& attribute : node.attributes) {
     if (attribute.g) addFreeNames(*attribute.g, names);
     for (const Graph& graph : attribute.graphs) addFreeNames(graph, names);
@@ -221,8 +222,12 @@ Diagnosed<ImportedPart> GraphImport::importPart(const PartRequest& request) {
   Scope scope;
   scope.opsets = &request.opsets;
   const Entered entered(*this, scope);
+  variables_ = variablesOf(request.graph);
   importKnown(request, scope);
+  inOneFunction_ = &request.graph == &model_.graph;
+  size_t position = 0;
   for (const size_t i : request.nodes) {
+    inOneFunction_ = inOneFunction_ && i == position++;
     current_ = i;
     importNode(request.graph.nodes[i], scope);
   }
@@ -246,6 +251,7 @@ Diagnosed<std::vector<ModelValue>> GraphImport::evaluateNode(const PartRequest& 
   scope.opsets = &request.opsets;
   const Entered entered(*this, scope);
   importKnown(request, scope);
+  inOneFunction_ = false;
   const Node& node = request.graph.nodes[request.nodes.front()];
   importNode(node, scope);
   if (!diagnostics_.empty()) return diagnostics_;
