@@ -57,8 +57,9 @@ inline constexpr OpDef kActivation[] = {
                           activation("Gelu", "x times the normal distribution's cumulative function.",
                                      kHalf * (1 + erf(x * 0.70710678118654752440))))),
     onnxName("", standard({"Gelu", onnx_kinds::floats, "geluTanh"},
-                          activation("GeluTanh", "The approximation of Gelu through tanh.",
-                                     kHalf * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)))))),
+                          activation("GeluTanh",
+                                     "The approximation of Gelu through tanh, as 1 + tanh(u) = 2 / (1 + exp(-2 u)).",
+                                     x / (1 + exp(-(1.59576912160573071176 * (x + 0.044715 * x * x * x))))))),
 };
 
 }  // namespace aglow::records
