@@ -17,6 +17,14 @@ def test_aarch64_unoptimized(program, tmp_path, name):
     Bundle(program, tmp_path, name, AARCH64, ["-O", "0"]).verify()
 
 
+@pytest.mark.parametrize("name", ["int8", "quantized"])
+def test_aarch64_that_multiplies_unsigned_by_signed_bytes(program, tmp_path, name):
+    machine = Machine("i8mm", ["--target", "aarch64-linux-gnu", "--cpu", "cortex-a76", "--features", "+i8mm"],
+                      AARCH64.compiler, [AARCH64.runner[0], "-cpu", "max", *AARCH64.runner[1:]])
+    machine.require()
+    Bundle(program, tmp_path, name, machine).verify()
+
+
 @pytest.mark.parametrize("name", ["convnet", "mlp", "quantized", "f16"])
 def test_riscv64(program, tmp_path, name):
     RISCV64.require()
