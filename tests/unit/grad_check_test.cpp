@@ -1,4 +1,5 @@
-// Gradients of every operator that has them, against differences, in f64. A new record is taken in by itself.
+// Gradients of every operator that has them, against differences in f64, and their types in other kinds. A new record
+// is taken in by itself.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include "compile/evaluate.h"
 #include "grad/differentiate.h"
 #include "graph/builder.h"
+#include "graph/verifier.h"
 #include "lower/lower.h"
 #include "ops/all_ops.h"
 #include "ops/type_rules.h"
@@ -19,7 +21,7 @@ namespace {
 struct Instance {
   std::unique_ptr<Module> module = std::make_unique<Module>();
   Function* function = nullptr;
-  std::vector<Value> variables;  // operands of f64
+  std::vector<Value> variables;  // operands of one kind
   NamedTensors bindings;
   Value loss;
 };
@@ -36,27 +38,27 @@ Value weighted(Builder& b, Random& random, Value v) {
       false);
 }
 
-// The sum of random multiples of the values of f64 among some; empty when there is none.
-Value summed(Builder& b, Random& random, const std::vector<Value>& values) {
+// The sum of random multiples of the values of a kind among some; empty when there is none.
+Value summed(Builder& b, Random& random, const std::vector<Value>& values, ElemKind kind = ElemKind::Float64) {
   Value sum;
   for (const Value v : values) {
-    if (v.kind() != ElemKind::Float64 || v.type().elements() == 0) continue;
+    if (v.kind() != kind || v.type().elements() == 0) continue;
     const Value part = weighted(b, random, v);
     sum = sum ? b.add(sum, part) : part;
   }
   return sum;
 }
 
-std::optional<Instance> drawInstance(const OpDef& op, uint64_t seed) {
+std::optional<Instance> drawInstance(const OpDef& op, uint64_t seed, ElemKind kind = ElemKind::Float64) {
   Random random(seed * 7919 + 17);
   RandomOptions options;
-  options.kinds = kindSet(ElemKind::Float64);
+  options.kinds = kindSet(kind);
   options.maxElements = 60;
   std::optional<OpUse> use = drawUse(random, op, options);
   if (!use) return std::nullopt;
   // Conversions on the way would round what differences are taken of.
   for (int i = 0; i < op.attrs.size(); ++i)
-    if (op.attrs[i].kind == AttrKind::Elem) use->attrs.setAt(i, ElemKind::Float64);
+    if (op.attrs[i].kind == AttrKind::Elem) use->attrs.setAt(i, kind);
   Instance made;
   made.function = made.module->addFunction("main");
   Builder b(*made.function);
@@ -78,14 +80,14 @@ std::optional<Instance> drawInstance(const OpDef& op, uint64_t seed) {
     }
     const Value v = b.input("x" + std::to_string(i), type);
     made.bindings.emplace(v.node->name(), randomTensor(random, type, low, op.probe.high));
-    if (type.kind() == ElemKind::Float64 && type.elements() > 0) made.variables.push_back(v);
+    if (type.kind() == kind && type.elements() > 0) made.variables.push_back(v);
     inputs.push_back(v);
   }
   const auto node = building([&] { return b.make(inputs, use->attrs); });
   if (!node.ok() || made.variables.empty()) return std::nullopt;
   std::vector<Value> results;
   for (int i = 0; i < (*node)->resultCount(); ++i) results.push_back((*node)->result(i));
-  made.loss = summed(b, random, results);
+  made.loss = summed(b, random, results, kind);
   if (!made.loss) return std::nullopt;
   return made;
 }
@@ -173,6 +175,21 @@ protected:
 TEST_P(GradientOf, IsWhatDifferencesGive) { compare(5, false); }
 
 TEST_P(GradientOf, HasAGradientItself) { compare(2, true); }
+
+TEST_P(GradientOf, IsOfEveryKind) {
+  const OpDef& op = opDef(*findOp(GetParam()));
+  for (const ElemKind kind : {ElemKind::Float32, ElemKind::Float16, ElemKind::BFloat16})
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      std::optional<Instance> instance = drawInstance(op, seed, kind);
+      if (!instance) continue;
+      Builder b(*instance->function);
+      for (const Value x : instance->variables) b.output("dx", b.gradient(instance->loss, x));
+      const auto done = differentiate(*instance->function, lowerRule);
+      EXPECT_TRUE(done.ok()) << done.error().text();
+      const Status verified = verify(*instance->module);
+      EXPECT_TRUE(verified.ok()) << verified.error().text();
+    }
+}
 
 // What differences can tell of: elements of f64 in and out.
 std::vector<std::string> differentiable() {
