@@ -95,11 +95,11 @@ public:
   }
 
 private:
-  // A number where the operand is one.
+  // A number where the operand is one and nobody asks for its gradient.
   int operand(int i) {
     const Constant* constant = asConstant(s_.in(i));
-    if (constant != nullptr && constant->type().kind() != ElemKind::Bool && constant->tensor().isSplat() &&
-        constant->type().elements() > 0)
+    if (constant != nullptr && !s_.wants(i) && constant->type().kind() != ElemKind::Bool &&
+        constant->tensor().isSplat() && constant->type().elements() > 0)
       return all_.number(constant->tensor().doubles().front());
     return all_.arg(i);
   }

@@ -72,6 +72,12 @@ TEST_F(Differentiate, TakesValuesInBetween) {
   EXPECT_EQ(countOf(b.function(), Op::Gradient), 0);
 }
 
+TEST_F(Differentiate, TakesConstantsAsVariables) {
+  const Value x = b.input("x", kThree);
+  const Value two = b.constant(Tensor::of(kThree, std::vector<float>{2, 2, 2}));
+  EXPECT_THAT(gradient(b.mul(b.mul(x, two), two), two, {1, 2, 3}), ElementsAre(4, 8, 12));
+}
+
 TEST_F(Differentiate, IgnoresPredicatesOnTheWay) {
   const Value x = b.input("x", kThree);
   const Value when = b.less(b.reduced(x, "sum", {0}, false), b.scalarLike(x, 0));
