@@ -114,7 +114,7 @@ TEST(CpuChains, KeepTheBits) {
       const Compilation compilation = compiled(text, options);
       const auto isChained = [](const Instr& instr) { return instr.chained; };
       EXPECT_EQ(std::ranges::any_of(compilation.programs[0].instrs, isChained), chained);
-      for (const int threads : {1, 2, 3, 7}) {
+      for (const int threads : chained ? std::vector{1, 2, 3, 7} : std::vector{1}) {
         auto executable = compilation.backend->compile(compilation.programs, {.threads = threads});
         ASSERT_TRUE(executable.ok()) << executable.error().text();
         Rng rng(1);
