@@ -137,6 +137,8 @@ public:
   virtual std::string_view name() const = 0;
   // Whether instructions of this node's operator can be compiled. For a composite, yes keeps it from being lowered.
   virtual Decision supports(const Node& node) const = 0;
+  // Whether a convolution or product of floats by constant weights is worth computing with bytes; if not, why not.
+  virtual Decision quantizes(const Node& /*product*/) const { return Decision::yes(); }
   // How it runs an instruction that computes, in a program that may have been made for another backend or machine; no
   // plan where it has nothing to choose. UnsupportedFeature with the reason for an instruction that it cannot run.
   virtual Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const = 0;

@@ -98,7 +98,8 @@ Phase quantizePhase(std::shared_ptr<const quant::Request> request) {
             if (request->precision->apply != nullptr) {
               AGLOW_OK(pass(kInsert, [&] { return quant::narrow(*scope.function, *request); }));
             } else {
-              AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request));
+              const auto veto = [&](const Node& product) { return scope.backend.quantizes(product).reason(); };
+              AGLOW_TRY(quant::Quantization quantization, quant::Quantization::create(*scope.function, *request, veto));
               AGLOW_OK(pass(quant::kEqualize, [&]() -> Result<bool> { return quantization.equalize(); }));
               AGLOW_OK(pass(quant::kCorrectBias, [&]() -> Result<bool> { return quantization.correctBias(); }));
               AGLOW_OK(pass(kInsert, [&] { return quantization.insertConversions(); }));

@@ -59,7 +59,8 @@ WatchedModel::WatchedModel(Form form, CompileFor compile, CompileOptions options
       import_(std::move(import)),
       backend_(std::move(backend)) {}
 
-Status WatchedModel::change(Function& function, Interface& interface, Watching& watching) const {
+Status WatchedModel::change(Function& function, Interface& interface, const Backend& backend,
+                            Watching& watching) const {
   const auto portOf = [](const Placeholder& place) {
     return Port{.kind = Port::Kind::Tensor,
                 .name = place.name(),
@@ -71,7 +72,9 @@ Status WatchedModel::change(Function& function, Interface& interface, Watching& 
   const bool correctBias = !options_.disabled.contains(quant::kCorrectBias);
   std::optional<quant::Quantization> quantization;
   if (options_.quantize) {
-    AGLOW_TRY(quantization, quant::Quantization::create(function, *options_.quantize));
+    const auto veto = [&](const Node& product) { return backend.quantizes(product).reason(); };
+    AGLOW_TRY(quantization, quant::Quantization::create(function, *options_.quantize, veto));
+    watching.vetoed = quantization->vetoed();
     if (!options_.disabled.contains(quant::kEqualize)) quantization->equalize();
   }
   if (form_ == Form::Switched) {
@@ -120,7 +123,8 @@ Diagnosed<WatchedModel::Watching> WatchedModel::compileFor(const Sample& sample)
   Watching watching;
   watching.fingerprint = quant::fingerprintOf(function);
   watching.outputs = interface.outputs.size();
-  if (const Status changed = change(function, interface, watching); !changed.ok()) return changed.error();
+  if (const Status changed = change(function, interface, *graph->backend, watching); !changed.ok())
+    return changed.error();
   rest.startFrom = form_ == Form::Floats ? "lower" : "optimize";
   rest.stopAfter.clear();
   rest.quantize = nullptr;
@@ -163,7 +167,7 @@ Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample,
   };
   auto outputs = now.network->run(*function, lookup, Network::OutputMemory::Reused);
   if (!outputs.ok()) return outputs.error();
-  return Seen{now.values, *std::move(outputs), now.fingerprint, now.outputs};
+  return Seen{now.values, now.vetoed, *std::move(outputs), now.fingerprint, now.outputs};
 }
 
 Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)

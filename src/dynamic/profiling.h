@@ -12,7 +12,7 @@
 #include "compile/compile.h"
 #include "graph/model_value.h"
 #include "import/onnx/importer.h"
-#include "quant/profile.h"
+#include "quant/quantize.h"
 #include "quant/schema.h"
 #include "runtime/network.h"
 
@@ -43,10 +43,11 @@ public:
                BackendOptions backend);
 
   struct Seen {
-    std::span<const Watched> values;  // or layers of a switched model
-    std::vector<ModelValue> outputs;  // those of the model, then the values
-    uint64_t fingerprint = 0;         // of the graph
-    size_t own = 0;                   // outputs of the model
+    std::span<const Watched> values;        // or layers of a switched model
+    std::span<const quant::Vetoed> vetoed;  // layers that the backend computes in floats
+    std::vector<ModelValue> outputs;        // those of the model, then the values
+    uint64_t fingerprint = 0;               // of the graph
+    size_t own = 0;                         // outputs of the model
 
     const Tensor& value(size_t i) const { return outputs[own + i].tensor(); }
   };
@@ -61,7 +62,8 @@ private:
   struct Watching {
     std::unique_ptr<Network> network;
     std::vector<Watched> values;  // by output, after those of the model; or layers
-    std::string layersInput;      // of a switched model
+    std::vector<quant::Vetoed> vetoed;
+    std::string layersInput;  // of a switched model
     uint64_t fingerprint = 0;
     size_t outputs = 0;  // of the model
   };
@@ -69,7 +71,7 @@ private:
   Diagnosed<Watching*> watchingFor(const std::map<std::string, ModelValue>& sample);
   Diagnosed<Watching> compileFor(const std::map<std::string, ModelValue>& sample) const;
   // Changes the optimized graph into the form.
-  Status change(Function& function, Interface& interface, Watching& watching) const;
+  Status change(Function& function, Interface& interface, const Backend& backend, Watching& watching) const;
 
   Form form_;
   CompileFor compile_;

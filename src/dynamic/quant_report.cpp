@@ -105,6 +105,7 @@ private:
       if (report_.values.empty())
         for (const WatchedModel::Watched& value : rounded->values)
           report_.values.push_back({.noise = {.name = value.name}, .parameters = value.parameters, .seen = value.seen});
+      if (report_.vetoed.empty()) report_.vetoed.assign(rounded->vetoed.begin(), rounded->vetoed.end());
       for (size_t i = 0; i < report_.values.size(); ++i)
         report_.values[i].noise.add(exact->value(i), rounded->value(i));
       exact_.push_back(ownOutputs(*exact));

@@ -62,14 +62,33 @@ std::vector<Watched> watchValues(Function& function) {
   return watched;
 }
 
-Quantization::Quantization(Function& function, const Request& request)
+namespace {
+
+std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Names& kept) {
+  std::vector<Vetoed> vetoed;
+  if (veto)
+    for (const Node* product : findIslands(function, kept).products)
+      if (std::string reason = veto(*product); !reason.empty())
+        vetoed.push_back({product->name(), product->def().name, std::move(reason)});
+  return vetoed;
+}
+
+Names joined(Names kept, const std::vector<Vetoed>& vetoed) {
+  for (const Vetoed& one : vetoed) kept.insert(one.name);
+  return kept;
+}
+
+}  // namespace
+
+Quantization::Quantization(Function& function, const Request& request, std::vector<Vetoed> vetoed)
     : function_(&function),
       request_(&request),
-      islands_(findIslands(function, request.keepFloat)),
-      profile_(request.profile) {}
+      islands_(findIslands(function, joined(request.keepFloat, vetoed))),
+      profile_(request.profile),
+      vetoed_(std::move(vetoed)) {}
 
-Result<Quantization> Quantization::create(Function& function, const Request& request) {
-  Quantization made(function, request);
+Result<Quantization> Quantization::create(Function& function, const Request& request, const Veto& veto) {
+  Quantization made(function, request, vetoedBy(veto, function, request.keepFloat));
   AGLOW_OK(checkRequest(function, made.islands_, request));
   AGLOW_TRY(made.chosen_, Chosen::create(made.islands_, made.profile_, request));
   return made;

@@ -15,11 +15,19 @@ struct Watched {
 };
 std::vector<Watched> watchValues(Function& function);
 
+// Why a backend computes a product in floats; empty where it takes integers.
+using Veto = std::function<std::string(const Node& product)>;
+struct Vetoed {
+  std::string name;
+  std::string_view op;
+  std::string reason;
+};
+
 // A function on its way to integers, pass by pass. What is done so far shows in the function.
 class Quantization {
 public:
   // Usage error where the profile is of another model, or a name to keep is unknown.
-  static Result<Quantization> create(Function& function, const Request& request);
+  static Result<Quantization> create(Function& function, const Request& request, const Veto& veto = {});
 
   // The passes, in order, each false where it changes nothing. The first computes the same in floats; the second takes
   // from biases what the rounding of weights will add to their columns on average.
@@ -36,15 +44,18 @@ public:
   // What the rounding of a product's weights adds to its columns; empty where that is not known.
   std::vector<double> biasErrors(const Node& product) const;
   const Chosen& chosen() const { return chosen_; }
+  // Products that stay in floats though nobody asked for it.
+  const std::vector<Vetoed>& vetoed() const { return vetoed_; }
 
 private:
-  Quantization(Function& function, const Request& request);
+  Quantization(Function& function, const Request& request, std::vector<Vetoed> vetoed);
 
   Function* function_;
   const Request* request_;
   Islands islands_;
   Profile profile_;
   Chosen chosen_;
+  std::vector<Vetoed> vetoed_;
 };
 
 inline constexpr std::string_view kEqualize = "equalize", kCorrectBias = "correct-bias";

@@ -90,6 +90,8 @@ std::string textOf(const Report& report) {
   text += "\nvalues, the noisiest first\n";
   for (const ValueReport& value : report.values)
     text += fmt::format("{:>10}  {}\n", decibelText(value.noise.decibels()), value.noise.name);
+  if (!report.vetoed.empty()) text += "\nin floats, as the backend says\n";
+  for (const Vetoed& layer : report.vetoed) text += fmt::format("  {} ({}): {}\n", layer.name, layer.op, layer.reason);
   if (!report.found) return text;
   const Report::Found& found = *report.found;
   text += fmt::format("\nto reach {}\n", found.goal);
@@ -123,6 +125,9 @@ std::string jsonOf(const Report& report) {
     }
     json["values"].push_back(std::move(row));
   }
+  json["in_floats"] = ordered_json::array();
+  for (const Vetoed& layer : report.vetoed)
+    json["in_floats"].push_back({{"name", layer.name}, {"op", layer.op}, {"reason", layer.reason}});
   if (report.found) {
     json["reach"] = {{"goal", report.found->goal}, {"keep_float", report.found->keep}};
     json["reach"].update(jsonOf(report.found->outcome));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "quant/schema.h"
+#include "quant/quantize.h"
 
 namespace aglow::quant {
 
@@ -56,6 +56,7 @@ struct Report {
   std::vector<GainReport> gains;      // of passes that are not disabled
   std::vector<LayerReport> layers;    // the one that matters most first
   std::vector<ValueReport> values;    // the noisiest first
+  std::vector<Vetoed> vetoed;         // layers that the backend computes in floats
   // What is to stay in floats to reach what was asked for, and what it gives then.
   struct Found {
     std::string goal;  // "30 dB"

@@ -45,13 +45,15 @@ def test_the_digits_stay_what_they_are(aglow, tmp_path, profile, backend):
     assert sqnr(expected, got) >= 25
 
 
-def test_every_way_to_choose_ranges_is_good_enough(tmp_path, profile):
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_way_to_choose_ranges_is_good_enough(tmp_path, profile, backend):
     aglow = pytest.importorskip("aglow")
     images = np.concatenate([np.load(IMAGES / f"{label}.npy") for label in LABELS])
-    expected = np.concatenate([aglow.compile(DIGITS, backend="interpreter")(image[None]) for image in images])
+    exact = aglow.compile(DIGITS, backend=backend)
+    expected = np.concatenate([exact(image[None]) for image in images])
 
     def reached(**options):
-        model = aglow.compile(DIGITS, backend="interpreter", precision="int8", profile=profile, **options)
+        model = aglow.compile(DIGITS, backend=backend, precision="int8", profile=profile, **options)
         return sqnr(expected, np.concatenate([model(image[None]) for image in images]))
 
     for calibration in ("min-max", "percentile", "percentile=99.9", "mse", "kl"):
@@ -291,6 +293,33 @@ def test_pools_say_only_what_is_not_the_default(aglow, tmp_path):
         assert aglow("compile", tmp_path / "m.onnx", "--stop-after", "import", "--emit", "onnx", "-o", tmp_path).code == 0
         [made] = onnx.load(tmp_path / "m.onnx").graph.node
         assert any(one.name == "dilations" for one in made.attribute) == (dilations != [1, 1])
+
+
+@pytest.mark.parametrize("backend, kept", [("interpreter", []), ("cpu", ["grouped"])])
+def test_backends_keep_in_floats_what_is_faster_there(aglow, tmp_path, backend, kept):
+    """Groups of a few channels have no kernel of bytes on the CPU: the report says so."""
+    rng = np.random.default_rng(1)
+    nodes = [helper.make_node("Conv", ["x", "v"], ["whole"], name="whole"),
+             helper.make_node("Conv", ["whole", "w"], ["y"], name="grouped", group=8)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 32, 6, 6])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 32, 6, 6])],
+                              [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+                               for name, shape in (("v", (32, 32, 1, 1)), ("w", (32, 4, 1, 1)))])
+    model = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data" / "0.npy", rng.standard_normal((1, 32, 6, 6)).astype(np.float32))
+    assert aglow("profile", model, "--data", tmp_path / "data", "-o", tmp_path / "p.json").code == 0
+    words = ["quant-report", model, "--profile", tmp_path / "p.json", "--data", tmp_path / "data", "--backend", backend]
+    done = aglow(*words, "--json")
+    assert done.code == 0, done.err
+    said = json.loads(done.out)
+    assert [layer["name"] for layer in said["in_floats"]] == kept
+    assert sorted([layer["name"] for layer in said["layers"]] + kept) == ["grouped", "whole"]
+    for layer in said["in_floats"]:
+        assert layer["reason"] == "groups of 4 and 4 channels are not whole vectors"
+    text = aglow(*words, "--no-layers").out
+    assert ("grouped (Conv): groups of 4 and 4 channels are not whole vectors" in text) == bool(kept)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -12,6 +12,7 @@
 #include "backends/cpu/code/plans.h"
 #include "backends/cpu/kernels/table.h"
 #include "backends/cpu/layout/block_weights.h"
+#include "backends/cpu/layout/bytes.h"
 #include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
@@ -51,6 +52,8 @@ Decision CpuBackend::supports(const Node& node) const {
   const cpu::KernelChoice choice = cpu::chooseKernel({node.attrs(), in, out}, target_.shape());
   return choice.row != nullptr ? Decision::yes() : Decision::no(choice.reason());
 }
+
+Decision CpuBackend::quantizes(const Node& product) const { return multipliesBytes(product, target_.shape().lanes); }
 
 Result<std::optional<Plan>> CpuBackend::plan(const Program& program, const Instr& instr) const {
   AGLOW_TRY(Plan plan, cpu::planInstr(program, instr, target_.shape()));

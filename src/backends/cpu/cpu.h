@@ -19,6 +19,7 @@ public:
   static bool isNamed();
   std::string_view name() const override { return "cpu"; }
   Decision supports(const Node& node) const override;
+  Decision quantizes(const Node& product) const override;
   Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
   void changePhases(PhaseList& phases) const override;
   const FusePolicy* fusePolicy() const override { return &fusing_; }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/builder.h"
+#include "support/decision.h"
 
 namespace aglow {
 
@@ -22,6 +23,10 @@ std::optional<ShiftedBytes> shiftedBytes(Value v);
 // What a value is without the moves that come last, Reshape and Transpose; and another one of that shape, moved as it.
 Value unmoved(Value v);
 Value movedAs(Builder& b, Value v, Value other);
+
+// Whether kernels of bytes compute a convolution or product by weights, in any kind, with vectors of so many lanes; if
+// not, why not.
+Decision multipliesBytes(const Node& product, int64_t lanes);
 
 // Whether all elements are from -128 to 127.
 bool fitsSignedBytes(const Tensor& i32);

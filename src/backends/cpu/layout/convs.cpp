@@ -73,14 +73,13 @@ std::optional<int64_t> outsideOf(const ShiftedBytes& x) {
   return outside;
 }
 
-ConvForm byteForm(const ConvNode& node, const Conv2d& conv, int64_t lanes) {
+ConvForm byteForm(const ConvNode& node, const Conv2d& conv) {
   const std::optional<ShiftedBytes> x = shiftedBytes(node.x());
   if (!x || x->bytes.shape() != node.x().shape() || !outsideOf(*x) ||
       !fitsSignedBytes(asConstant(node.filter())->tensor()))
     return ConvForm::None;
-  const bool whole = conv.channels / conv.group % lanes == 0 && conv.outputs / conv.group % (2 * lanes) == 0;
   if (conv.group > 1 && conv.group == conv.channels && conv.group == conv.outputs) return ConvForm::DepthwiseBytes;
-  if (conv.group > 1) return whole ? ConvForm::Bytes : ConvForm::None;
+  if (conv.group > 1) return ConvForm::Bytes;
   return conv.channels <= kImageChannels ? ConvForm::FewBytes : ConvForm::Bytes;
 }
 
@@ -124,7 +123,7 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   const int64_t lanes = blocks.lanes();
   // Vectors that are mostly empty on both sides win nothing.
   if (conv.group == 1 && conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
-  if (kind == ElemKind::Int32) return byteForm(ConvNode(node), conv, lanes);
+  if (kind == ElemKind::Int32) return multipliesBytes(node, lanes) ? byteForm(ConvNode(node), conv) : ConvForm::None;
   if (conv.group > 1) {
     // Weights of all members of a group stay in registers beside results.
     const int64_t members = conv.channels / conv.group;
