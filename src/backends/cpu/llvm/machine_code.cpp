@@ -79,7 +79,9 @@ struct Optimizer {
   }
 
   void addPasses() {
-    const std::string list = fmt::format("function<eager-inv>({}),globaldce,constmerge", fmt::join(kPasses, ","));
+    // Functions that stay apart, as those that take others' addresses do, get their constants first, or go.
+    const std::string list =
+        fmt::format("ipsccp,globalopt,globaldce,function<eager-inv>({}),globaldce,constmerge", fmt::join(kPasses, ","));
     AGLOW_CHECK(!llvm::errorToBool(builder.parsePassPipeline(passes, list)),
                 "LLVM does not know all passes of " + list);
   }
