@@ -76,16 +76,16 @@ TEST(NestCheck, MatricesGiveWhatTheReferenceGives) {
   EXPECT_GT(counts.epilogues, 3);
 }
 
-// Every data-parallel operator on all kinds that it takes, with values at the ends of their ranges among them.
+// Every data-parallel operator on all kinds that it takes, with values at the ends of their ranges among them. Each by
+// itself: a chain may make the rounding of one operator as large as it likes (Sin of a Cosh).
 TEST(NestCheck, OperatorsOfAllKindsGiveWhatTheReferenceGives) {
   std::map<std::string_view, int> uses;
-  // Of the first 40 seeds 8 draw chains that make a rounding larger than what is compared with (Sin of a Cosh), these
-  // none.
-  for (uint64_t seed = 20; seed < 28; ++seed) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
     Module module;
     RandomOptions options;
     options.predicates = 0;
     options.maxElements = 64;
+    options.chains = false;
     options.allowed = [](const OpDef& op) { return op.isDataParallel(); };
     RandomGraph random(module, seed, options);
     const Function& function = *random.addFunction("main", 150);

@@ -492,7 +492,8 @@ Value RandomGraph::fresh(const OperandDef& def, const Type& type, const Shape& d
 Node* RandomGraph::addNode(Function& function, const OpDef& op) { return place(function, op, options_.tries); }
 
 Node* RandomGraph::place(Function& function, const OpDef& op, int tries) {
-  const auto found = drawCandidate(random_, op, options_, valuesOf(function), tries);
+  const auto found =
+      drawCandidate(random_, op, options_, options_.chains ? valuesOf(function) : std::vector<Value>{}, tries);
   if (!found) return nullptr;
   std::vector<Value> inputs;
   for (size_t i = 0; i < found->use.in.size(); ++i) {

@@ -45,6 +45,7 @@ struct RandomOptions {
   double constants = 0.3;      // how often a fresh operand is a constant
   double predicates = 0.1;     // how often a node has a predicate
   bool oddNames = false;       // names that need quotes
+  bool chains = true;          // operands may be results of earlier nodes
   int tries = 20000;           // until a use of an operator is given up
   // Which operators a graph may have; all by default.
   std::function<bool(const OpDef&)> allowed = {};
