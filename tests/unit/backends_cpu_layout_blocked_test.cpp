@@ -273,6 +273,18 @@ TEST(BlockedLayout, WhatLeadsToAFirstConvolutionStaysPlanar) {
     if (node->op() == Op::Tanh) EXPECT_EQ(node->type().rank(), 4);
 }
 
+TEST(BlockedLayout, HalfEmptyVectorsAreForNeighboursInBlocks) {
+  for (const bool alone : {true, false}) {
+    Network n;
+    Value x = n.conv(n.image({1, 1, 12, 10}), 8, 3);
+    if (!alone) x = n.conv(n.b.relu(x), 16, 3);
+    n.b.output("y", x);
+    expectSame(n);
+    EXPECT_EQ(targets(laidOut(n, 8)), alone ? 1 : 2);
+    EXPECT_EQ(targets(laidOut(n, 16)), alone ? 0 : 2);
+  }
+}
+
 TEST(BlockedLayout, GroupsOfWholePanelsAreBlocked) {
   Network n;
   const Value x = n.conv(n.image({1, 3, 6, 6}), 32, 3);

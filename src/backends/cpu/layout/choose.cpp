@@ -1,6 +1,6 @@
 // The choice as a cut: on the source's side of it are nodes on blocked channels, on the sink's side planar ones. A
 // value costs once for each direction in which it must be converted, however many readers want it, and a node on blocks
-// costs what its empty lanes add.
+// costs what its empty lanes add. Convolutions are on blocks, but for those that gain little.
 #include "backends/cpu/layout/choose.h"
 
 #include <algorithm>
@@ -29,7 +29,10 @@ public:
     for (const auto& node : function_.nodes()) price(*node);
     const std::vector<bool> onBlocks = cut_.sourceSide();
     for (const auto& [node, vertex] : vertices_)
-      if (onBlocks[static_cast<size_t>(vertex)]) choice_.blocked.insert(node);
+      if (onBlocks[static_cast<size_t>(vertex)])
+        choice_.blocked.insert(node);
+      else
+        choice_.convs.erase(node);
     return std::move(choice_);
   }
 
@@ -50,9 +53,20 @@ private:
     return true;
   }
 
+  // A convolution of planes whose vectors are half empty may stay as it is, if all around it is planar.
+  bool isHalfEmpty(const Node& conv, ConvForm form) const {
+    return form == ConvForm::Planar && 2 * conv.type().dim(1) <= blocks_.lanes();
+  }
+  static int64_t multiplications(const Node& conv) {
+    const Shape& filter = conv.input(1).shape();
+    return conv.type().elements() * (filter.elements() / filter[0]);
+  }
+
   void place(Node& node) {
-    if (choice_.convs.contains(&node)) {
-      vertices_[&node] = MinCut::kSource;
+    if (const auto conv = choice_.convs.find(&node); conv != choice_.convs.end()) {
+      const int vertex = isHalfEmpty(node, conv->second) ? cut_.addNode() : MinCut::kSource;
+      vertices_[&node] = vertex;
+      if (vertex != MinCut::kSource) cut_.addEdge(MinCut::kSource, vertex, multiplications(node));
     } else if (canHaveBlocks(node)) {
       const int vertex = cut_.addNode();
       vertices_[&node] = vertex;
