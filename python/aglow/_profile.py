@@ -44,6 +44,11 @@ class Profile:
             os.unlink(beside)
             raise
 
+    @property
+    def keep_float(self) -> list[str]:
+        """Layers that stay in floats, since samples showed too much noise with them in integers."""
+        return list(json.loads(self.text).get("keep_float", []))
+
     def __add__(self, other: Profile) -> Profile:
         return Profile(_core.join_profiles([self.text, other.text]))
 
@@ -54,23 +59,32 @@ class Profile:
 def profile(model: Any, samples: Iterable[Any], *, init: Any = None, backend: Optional[str] = None,
             shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
             threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
-            disable: Iterable[str] = (), strict: bool = False) -> Profile:
+            disable: Iterable[str] = (), strict: bool = False, reach: Optional[float] = 25) -> Profile:
     """Runs a model on samples and gives the ranges of its values, for aglow.compile(..., precision="int8").
 
     samples  each a dict of inputs by name, a tuple of inputs in order, or the only input itself; values are finite
+    reach    decibels that all outputs are to have in integers on the first eight samples, and the same first places:
+             the profile keeps layers in floats until they do (`keep_float` lists them); None: all become integers
 
     The other arguments are those of compile; `disable` and `strict` have to be the same there.
     """
     core, name = _read(model, init)
     function = Model(core, name, {})._function()
-    profiler = core.profiler(**_how(backend, shapes, dims, threads, cache, disable, strict))
-    empty = True
+    if reach is not None and not reach > 0:
+        raise _usage("E101", f"reach={reach!r}: expected decibels from above 0 on, or None")
+    how = _how(backend, shapes, dims, threads, cache, disable, strict)
+    profiler = core.profiler(**how)
+    first: list[dict[str, Any]] = []
     for sample in samples:
-        empty = False
-        profiler.add(_inputs(function, sample))
-    if empty:
+        inputs = _inputs(function, sample)
+        profiler.add(inputs)
+        if len(first) < _core.CHECKED_SAMPLES:
+            first.append(inputs)
+    if not first:
         raise _usage("E102", "there are no samples")
-    return Profile(profiler.text)
+    if reach is None:
+        return Profile(profiler.text)
+    return Profile(core.check_profile(**how, profile=profiler.text, samples=first, reach=float(reach)))
 
 
 def _how(backend: Optional[str], shapes: Any, dims: Any, threads: Optional[int], cache: Any, disable: Iterable[str],

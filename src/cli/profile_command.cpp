@@ -1,10 +1,13 @@
 // aglow profile: runs a model on samples and writes what they tell of its values.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
 
 #include "cli/cli.h"
 #include "cli/samples.h"
 #include "compile/packages.h"
-#include "dynamic/profiling.h"
+#include "dynamic/quant_report.h"
 #include "quant/profile_file.h"
 
 namespace aglow::cli {
@@ -13,9 +16,21 @@ namespace {
 
 struct ProfileOptions {
   RunRequest request;
-  std::string data, output;
+  std::string data, output, reach = fmt::format("{}dB", ProfileGoal::kDecibels);
   std::vector<std::string> merge;
 };
+
+constexpr std::string_view kNoGoal = "none";
+
+// What the samples say of the model in integers, and of the layers that the profile keeps out of them.
+std::string textOf(const quant::Report::Found& found) {
+  const double decibels = found.outcome.decibels();
+  std::string text = std::isfinite(decibels) ? fmt::format("in integers: {:.1f} dB", decibels) : "in integers: exact";
+  if (found.outcome.rows > 0) text += fmt::format(", {} of {} first places", found.outcome.same, found.outcome.rows);
+  text += '\n';
+  if (found.keep.empty()) return text;
+  return text + fmt::format("to reach {} these layers stay in floats: {}\n", found.goal, fmt::join(found.keep, ", "));
+}
 
 Diagnosed<Unit> execute(const ProfileOptions& profile) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
@@ -27,6 +42,12 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
                  .message =
                      "a model is profiled whole and in floats, without --stop-after, --start-from or "
                      "--precision"};
+  std::optional<double> goal;
+  if (profile.reach != kNoGoal) {
+    auto decibels = decibelsOf(profile.reach);
+    if (!decibels.ok()) return failed(decibels);
+    goal = *decibels;
+  }
   auto options = profile.request.parse();
   if (!options.ok()) return failed(options);
   auto backend = backendOptions(profile.request);
@@ -44,9 +65,20 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
       forEachSample(*file, *options, profile.data, [&](const ModelValues& values) { return profiler.add(values); });
   if (!done.ok()) return done;
   if (Status added = all.add(profiler.profile()); !added.ok()) return failed(added);
+  std::string outcome;
+  if (goal) {
+    ReportRequest asked{.compile = compilerOf(*file), .options = options->compile, .import = options->import};
+    asked.backend = *backend;
+    asked.samples = [&](const ReportRequest::UseSample& use) {
+      return forEachSample(*file, *options, profile.data, use, ProfileGoal::kSamples);
+    };
+    auto found = keepWhatMatters(all, std::move(asked), *goal);
+    if (!found.ok()) return found.diagnostics();
+    outcome = textOf(*found);
+  }
   if (Status written = quant::writeProfile(profile.output, all); !written.ok()) return failed(written);
   const Status printed =
-      printOut(fmt::format("{}: {} values of {} samples\n", profile.output, all.values.size(), all.samples));
+      printOut(fmt::format("{}: {} values of {} samples\n{}", profile.output, all.values.size(), all.samples, outcome));
   if (!printed.ok()) return failed(printed);
   return Unit{};
 }
@@ -69,6 +101,12 @@ Command profileCommand() {
   addTo(command.options,
         {{.names = "--data", .place = &options->data, .doc = "Folder of samples", .type = "DIR", .required = true},
          {.names = "--output,-o", .place = &options->output, .doc = "The profile", .type = "FILE", .required = true},
+         {.names = "--reach",
+          .place = &options->reach,
+          .doc = "What the first samples are to show in integers; layers that stand in the way stay in floats. none: "
+                 "all become integers",
+          .type = "DB",
+          .showDefault = true},
          {"--merge", &options->merge, "Add what earlier runs found out", "FILE"}});
   return command;
 }

@@ -23,15 +23,6 @@ struct ReportOptions {
   bool json = false, noLayers = false;
 };
 
-Result<double> decibelsOf(std::string_view text) {
-  std::string_view number = text;
-  if (number.ends_with("dB")) number.remove_suffix(2);
-  double value = 0;
-  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (fault == std::errc() && end == number.data() + number.size() && value > 0) return value;
-  return Error{.code = Code::Usage, .message = fmt::format("--reach {}: expected decibels, as in 30dB", text)};
-}
-
 // A number in each line.
 Result<std::vector<int64_t>> readLabels(const std::string& path) {
   AGLOW_TRY(const SharedBytes file, readFile(path));

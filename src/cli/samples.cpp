@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 
@@ -131,6 +132,15 @@ Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const st
                                 fmt::join(inputs, ".npy, "), fmt::join(inputs, ", "))};
 }
 
+Result<double> decibelsOf(std::string_view text) {
+  std::string_view number = text;
+  if (number.ends_with("dB")) number.remove_suffix(2);
+  double value = 0;
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (fault == std::errc() && end == number.data() + number.size() && value > 0) return value;
+  return Error{.code = Code::Usage, .message = fmt::format("--reach {}: expected decibels, as in 30dB", text)};
+}
+
 WatchedModel::CompileFor compilerOf(const ModelFile& file) {
   return [&file](const CompileOptions& how, const onnx::ImportOptions& sizes) {
     return file.onnx ? compileModel(*file.onnx, how, sizes) : compileTextFile(file.path, how);
@@ -138,11 +148,12 @@ WatchedModel::CompileFor compilerOf(const ModelFile& file) {
 }
 
 Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& options, const std::string& folder,
-                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use) {
+                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use, size_t most) {
   auto inputs = file.onnx ? Diagnosed<Inputs>(inputsOf(file.onnx->graph)) : inputsOf(file.path, options.compile);
   if (!inputs.ok()) return inputs.diagnostics();
   auto samples = listSamples(folder, inputs->names);
   if (!samples.ok()) return samples.error();
+  samples->resize(std::min(samples->size(), most));
   const Progress progress(samples->size());
   for (size_t i = 0; i < samples->size(); ++i) {
     const SampleFiles& files = (*samples)[i];

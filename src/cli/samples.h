@@ -19,9 +19,11 @@ struct SampleFiles {
 // BadBinding where the folder holds none.
 Result<std::vector<SampleFiles>> listSamples(const std::string& folder, const std::vector<std::string>& inputs);
 
-// Calls `use` with the values of each sample, and shows how far it has come.
+// Calls `use` with the values of each sample, or of the first ones, and shows how far it has come.
 Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& options, const std::string& folder,
-                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use);
+                              const std::function<Diagnosed<Unit>(const ModelValues&)>& use, size_t most = SIZE_MAX);
+// "30dB"; Usage error where it is none.
+Result<double> decibelsOf(std::string_view text);
 // Compiles the model for the sizes of samples; the file outlives it.
 WatchedModel::CompileFor compilerOf(const ModelFile& file);
 

@@ -195,6 +195,8 @@ private:
 
   bool isReached(const quant::Outcome& outcome) const {
     if (request_.reach && outcome.decibels() < *request_.reach) return false;
+    if (request_.agree && static_cast<double>(outcome.same) < *request_.agree * static_cast<double>(outcome.rows))
+      return false;
     return !request_.drop || *outcome.metric >= *report_.floatMetric - *request_.drop;
   }
 
@@ -225,6 +227,8 @@ private:
   std::string goal() const {
     std::string text;
     if (request_.reach) text = fmt::format("{} dB", *request_.reach);
+    if (request_.agree && report_.integers.rows > 0)
+      text += fmt::format(" and the same first places in {} % of rows", 100 * *request_.agree);
     if (request_.drop)
       text += fmt::format("{}a drop of {} by at most {}", text.empty() ? "" : " and ", report_.metric, *request_.drop);
     return text;
@@ -260,6 +264,19 @@ Diagnosed<quant::Report> reportOn(const ReportRequest& request) {
   if (request.drop && !request.metric)
     return Error{.code = Code::Usage, .message = "a drop is one of a metric, and there is none"};
   return Study(request).run();
+}
+
+Diagnosed<quant::Report::Found> keepWhatMatters(quant::Profile& profile, ReportRequest request, double decibels) {
+  auto quantize = std::make_shared<quant::Request>();
+  quantize->profile = profile;
+  request.options.quantize = std::move(quantize);
+  request.layers = false;
+  request.reach = decibels;
+  request.agree = ProfileGoal::kAgree;
+  auto report = reportOn(request);
+  if (!report.ok()) return report.diagnostics();
+  profile.keepFloat.insert(report->found->keep.begin(), report->found->keep.end());
+  return *std::move(report->found);
 }
 
 }  // namespace aglow

@@ -29,7 +29,19 @@ struct ReportRequest {
   bool layers = true;  // each alone, too
   // What is to be reached by keeping layers in floats: decibels for all outputs, or at most a drop of the metric.
   std::optional<double> reach = {}, drop = {};
+  // Beside the decibels: the least share of rows of the first output that are largest at the same place.
+  std::optional<double> agree = {};
 };
 Diagnosed<quant::Report> reportOn(const ReportRequest& request);
+
+// What integers are to give without a word of the user's, judged by the first samples: the layers that stand in the way
+// stay in floats.
+struct ProfileGoal {
+  static constexpr double kDecibels = 25, kAgree = 0.995;
+  static constexpr size_t kSamples = 8;
+};
+// Notes in a profile which layers have to stay in floats to reach so many decibels, and the same first places. The
+// request says how and on which samples; gives what was found.
+Diagnosed<quant::Report::Found> keepWhatMatters(quant::Profile& profile, ReportRequest request, double decibels);
 
 }  // namespace aglow

@@ -154,6 +154,46 @@ Metric metricOf(const std::string& name, const nb::callable& metric) {
   return {.name = name, .of = of};
 }
 
+std::vector<Inputs> samplesOf(const nb::list& samples) {
+  std::vector<Inputs> values;
+  for (const nb::handle sample : samples) values.push_back(copiesOf(inputsOf(nb::cast<nb::dict>(sample))));
+  return values;
+}
+
+// A model that is looked at in integers, on samples; both outlive it.
+Diagnosed<ReportRequest> comparison(const Model& model, SessionOptions& options, const std::vector<Inputs>& samples) {
+  if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
+  startThreads(options.backend);
+  auto compile = model.compiler();
+  if (!compile.ok()) return compile.diagnostics();
+  const auto each = [&samples](const ReportRequest::UseSample& use) -> Diagnosed<Unit> {
+    for (const Inputs& sample : samples)
+      if (auto used = use(sample); !used.ok()) return used;
+    return Unit{};
+  };
+  return ReportRequest{.compile = *std::move(compile),
+                       .options = options.compile,
+                       .import = options.import,
+                       .backend = options.backend,
+                       .samples = each};
+}
+
+// The profile with the layers that have to stay in floats.
+nb::str checkProfile(const Model& model, const std::string& backend, int threads, const std::string& cache,
+                     const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict,
+                     const std::string& profile, const nb::list& samples, double reach) {
+  SessionOptions options = sampling(backend, threads, cache, shapes, dims, disable, strict);
+  const std::vector<Inputs> values = samplesOf(samples);
+  return text(released([&]() -> Diagnosed<std::string> {
+    auto checked = quant::parseProfile(profile);
+    if (!checked.ok()) return checked.error();
+    auto asked = comparison(model, options, values);
+    if (!asked.ok()) return asked.diagnostics();
+    if (auto found = keepWhatMatters(*checked, *std::move(asked), reach); !found.ok()) return found.diagnostics();
+    return quant::profileText(*checked);
+  }));
+}
+
 // The report as JSON, as text and as a page.
 nb::tuple reportOf(const Model& model, const std::string& backend, int threads, const std::string& cache,
                    const Shapes& shapes, const Dims& dims, const std::vector<std::string>& disable, bool strict,
@@ -162,27 +202,18 @@ nb::tuple reportOf(const Model& model, const std::string& backend, int threads, 
                    const std::optional<nb::callable>& metric, std::optional<double> reach, std::optional<double> drop,
                    bool layers, const std::string& title, const std::string& metricName) {
   SessionOptions options = sampling(backend, threads, cache, shapes, dims, disable, strict);
-  std::vector<Inputs> values;
-  for (const nb::handle sample : samples) values.push_back(copiesOf(inputsOf(nb::cast<nb::dict>(sample))));
-  ReportRequest asked{.backend = options.backend, .layers = layers, .reach = reach, .drop = drop};
-  if (metric) asked.metric = metricOf(metricName, *metric);
-  asked.samples = [&](const ReportRequest::UseSample& use) -> Diagnosed<Unit> {
-    for (const Inputs& sample : values)
-      if (auto used = use(sample); !used.ok()) return used;
-    return Unit{};
-  };
+  const std::vector<Inputs> values = samplesOf(samples);
   const std::vector<std::string> texts = released([&]() -> Diagnosed<std::vector<std::string>> {
     auto request = requestOf("int8", profile, calibration, schema, keepFloat);
     if (!request.ok()) return request.error();
     options.compile.quantize = *std::move(request);
-    if (Status status = checkOptions(options.compile); !status.ok()) return status.error();
-    startThreads(options.backend);
-    auto compile = model.compiler();
-    if (!compile.ok()) return compile.diagnostics();
-    asked.compile = *std::move(compile);
-    asked.options = options.compile;
-    asked.import = options.import;
-    auto report = reportOn(asked);
+    auto asked = comparison(model, options, values);
+    if (!asked.ok()) return asked.diagnostics();
+    if (metric) asked->metric = metricOf(metricName, *metric);
+    asked->layers = layers;
+    asked->reach = reach;
+    asked->drop = drop;
+    auto report = reportOn(*asked);
     if (!report.ok()) return report.diagnostics();
     return std::vector{quant::jsonOf(*report), quant::textOf(*report), quant::htmlOf(*report, title)};
   });
@@ -328,6 +359,7 @@ NB_MODULE(_core, m) {
   m.def("read", &readModel, nb::arg("path"), nb::arg("init"), nb::rv_policy::take_ownership);
   m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
   m.def("join_profiles", &joinProfiles, nb::arg("texts"));
+  m.attr("CHECKED_SAMPLES") = ProfileGoal::kSamples;
   nb::class_<Profiler>(m, "Profiler")
       .def("add", &addSample, nb::arg("inputs"))
       .def_prop_ro("text", [](const Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
@@ -341,6 +373,9 @@ NB_MODULE(_core, m) {
       .def("profiler", &profilerOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
            nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::rv_policy::take_ownership,
            nb::keep_alive<0, 1>())
+      .def("check_profile", &checkProfile, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
+           nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::arg("profile"), nb::arg("samples"),
+           nb::arg("reach"))
       .def("quant_report", &reportOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
            nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::arg("profile"), nb::arg("calibration"),
            nb::arg("schema"), nb::arg("keep_float"), nb::arg("samples"), nb::arg("metric").none(),

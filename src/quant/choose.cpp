@@ -41,8 +41,8 @@ Status checkKept(const Function& function, const Names& kept) {
 }
 
 Status checkRequest(const Function& function, const Islands& islands, const Request& request) {
-  AGLOW_OK(checkKept(function, request.keepFloat));
-  return islands.values.empty() ? Status() : checkModel(function, request.profile);
+  if (!islands.values.empty()) AGLOW_OK(checkModel(function, request.profile));
+  return checkKept(function, request.keepFloat);
 }
 
 Result<Chosen> Chosen::create(const Islands& islands, const Profile& profile, const Request& request) {

@@ -162,6 +162,7 @@ Status Profile::add(const Profile& other) {
   samples += other.samples;
   for (const auto& [name, value] : other.values) values[name].add(value);
   for (const auto& [name, value] : other.channels) channels[name].add(value);
+  keepFloat.insert(other.keepFloat.begin(), other.keepFloat.end());
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ struct Profile {
   int64_t samples = 0;
   std::map<std::string, ValueProfile> values;
   std::map<std::string, ChannelProfile> channels;  // of those that products take or give
+  // Layers by their names: without them the samples showed too much noise.
+  std::set<std::string> keepFloat;
 
   // The samples of both; Usage where they are of different models.
   Status add(const Profile& other);

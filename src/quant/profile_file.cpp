@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -26,9 +27,7 @@ Error malformed(std::string message) {
           .hint = "`aglow profile` writes them"};
 }
 
-std::string quotedJson(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string quotedJson(const auto& text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
 // Neighbouring counts in one list, by the bin of the first; long runs of zeros are left out.
 std::string countsText(const std::vector<int64_t>& counts) {
@@ -150,7 +149,9 @@ std::string profileText(const Profile& profile) {
     out += fmt::format("{}{}: {}", separator, quotedJson(name), channelsText(value));
     separator = ",\n";
   }
-  return out + "\n}\n}\n";
+  out += "\n}";
+  if (!profile.keepFloat.empty()) out += ",\n\"keep_float\": " + quotedJson(profile.keepFloat);
+  return out + "\n}\n";
 }
 
 Result<Profile> parseProfile(std::string_view text) {
@@ -185,6 +186,10 @@ Result<Profile> parseProfile(std::string_view text) {
     if (!value.ok()) return std::move(value).error().at(fmt::format("channels of '{}'", name));
     profile.channels.emplace(name, *std::move(value));
   }
+  const json kept = file.value("keep_float", json::array());
+  if (!kept.is_array() || !std::all_of(kept.begin(), kept.end(), [](const json& name) { return name.is_string(); }))
+    return malformed("expected a list of names 'keep_float'");
+  profile.keepFloat = kept.get<std::set<std::string>>();
   return profile;
 }
 

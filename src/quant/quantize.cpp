@@ -64,12 +64,14 @@ std::vector<Watched> watchValues(Function& function) {
 
 namespace {
 
-std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Names& kept) {
+std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Request& request) {
   std::vector<Vetoed> vetoed;
-  if (veto)
-    for (const Node* product : findIslands(function, kept).products)
-      if (std::string reason = veto(*product); !reason.empty())
-        vetoed.push_back({product->name(), product->def().name, std::move(reason)});
+  for (const Node* product : findIslands(function, request.keepFloat).products) {
+    std::string reason = veto ? veto(*product) : "";
+    if (reason.empty() && request.profile.keepFloat.contains(product->name()))
+      reason = "the samples of the profile showed too much noise with it in integers";
+    if (!reason.empty()) vetoed.push_back({product->name(), product->def().name, std::move(reason)});
+  }
   return vetoed;
 }
 
@@ -88,7 +90,7 @@ Quantization::Quantization(Function& function, const Request& request, std::vect
       vetoed_(std::move(vetoed)) {}
 
 Result<Quantization> Quantization::create(Function& function, const Request& request, const Veto& veto) {
-  Quantization made(function, request, vetoedBy(veto, function, request.keepFloat));
+  Quantization made(function, request, vetoedBy(veto, function, request));
   AGLOW_OK(checkRequest(function, made.islands_, request));
   AGLOW_TRY(made.chosen_, Chosen::create(made.islands_, made.profile_, request));
   return made;

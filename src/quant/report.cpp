@@ -90,7 +90,7 @@ std::string textOf(const Report& report) {
   text += "\nvalues, the noisiest first\n";
   for (const ValueReport& value : report.values)
     text += fmt::format("{:>10}  {}\n", decibelText(value.noise.decibels()), value.noise.name);
-  if (!report.vetoed.empty()) text += "\nin floats, as the backend says\n";
+  if (!report.vetoed.empty()) text += "\nin floats, and why\n";
   for (const Vetoed& layer : report.vetoed) text += fmt::format("  {} ({}): {}\n", layer.name, layer.op, layer.reason);
   if (!report.found) return text;
   const Report::Found& found = *report.found;

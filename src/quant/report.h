@@ -56,7 +56,7 @@ struct Report {
   std::vector<GainReport> gains;      // of passes that are not disabled
   std::vector<LayerReport> layers;    // the one that matters most first
   std::vector<ValueReport> values;    // the noisiest first
-  std::vector<Vetoed> vetoed;         // layers that the backend computes in floats
+  std::vector<Vetoed> vetoed;         // layers in floats that nobody asked for
   // What is to stay in floats to reach what was asked for, and what it gives then.
   struct Found {
     std::string goal;  // "30 dB"

@@ -245,6 +245,79 @@ def test_nothing_to_learn_is_safe(aglow, tmp_path, backend):
     assert (np.load(tmp_path / "out" / "0.npy") == 0).all()
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_layers_with_too_much_noise_stay_in_floats(aglow, tmp_path, backend):
+    """The second product takes differences of numbers that are nearly equal: with steps of a 255th nothing is left."""
+    rng = np.random.default_rng(3)
+    differences = np.zeros((64, 32), np.float32)
+    for column in range(32):
+        differences[2 * column : 2 * column + 2, column] = 1, -1
+    nodes = [helper.make_node("MatMul", ["x", "v"], ["a"], "first"), helper.make_node("Add", ["a", "b"], ["c"], "up"),
+             helper.make_node("Relu", ["c"], ["r"], "relu"), helper.make_node("MatMul", ["r", "w"], ["y"], "last")]
+    weights = {"v": rng.standard_normal((64, 64)).astype(np.float32) / 64, "b": np.full(64, 100, np.float32),
+               "w": differences}
+    model, data = tmp_path / "m.onnx", tmp_path / "data"
+    data.mkdir()
+    samples = rng.standard_normal((16, 64)).astype(np.float32)
+
+    def shaped(*outer):
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [*outer, 64])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [*outer, 32])],
+                                  [numpy_helper.from_array(array, name) for name, array in weights.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+        np.save(data / "0.npy", samples.reshape(*outer, 64))
+
+    def profiled(*options):
+        done = aglow("profile", model, "--data", data, "-o", tmp_path / "p.json", "--backend", backend, *options)
+        assert done.code == 0, done.err
+        report = aglow("quant-report", model, "--profile", tmp_path / "p.json", "--data", data, "--backend", backend,
+                       "--no-layers", "--json")
+        assert report.code == 0, report.err
+        said = json.loads(report.out)
+        return done.out, said, said["outputs"][0]["sqnr_db"]
+
+    # Rows of classes have to stay largest where they are.
+    shaped(16)
+    assert profiled("--reach", "none")[1]["same_argmax"] < 16
+    out, said, _ = profiled()
+    assert said["same_argmax"] == said["rows"] == 16
+    assert "to reach 25 dB and the same first places in 99.5 % of rows these layers stay in floats: " in out
+    # Other outputs need the decibels alone.
+    shaped(1, 2, 2, 4)
+    out, said, decibels = profiled()
+    assert decibels >= 25
+    assert json.loads((tmp_path / "p.json").read_text())["keep_float"] == ["last"]
+    assert "to reach 25 dB these layers stay in floats: last" in out
+    assert said["in_floats"] == [{"name": "last", "op": "MatMul", "reason":
+                                  "the samples of the profile showed too much noise with it in integers"}]
+    kept = tmp_path / "kept.json"
+    (tmp_path / "p.json").rename(kept)
+    _, said, decibels = profiled("--reach", "none")
+    assert decibels < 10 and not said["in_floats"] and "keep_float" not in (tmp_path / "p.json").read_text()
+    # Where profiles meet, what one of them keeps stays.
+    _, said, decibels = profiled("--reach", "none", "--merge", kept)
+    assert decibels >= 25 and [layer["name"] for layer in said["in_floats"]] == ["last"]
+    wrong = aglow("profile", model, "--data", data, "-o", tmp_path / "p.json", "--reach", "loud")
+    assert wrong.code == 1 and "expected decibels, as in 30dB" in wrong.err
+    kept.write_text(kept.read_text().replace('["last"]', '"last"'))
+    broken = aglow("run", model, "--precision", "int8", "--profile", kept, "--input", f"x={data / '0.npy'}")
+    assert broken.code == 8 and "expected a list of names 'keep_float'" in broken.err
+
+
+def test_python_profiles_are_checked_too(tmp_path):
+    aglow = pytest.importorskip("aglow")
+    images = [np.load(IMAGES / f"{label}.npy") for label in LABELS]
+    assert aglow.profile(DIGITS, images, backend="interpreter").keep_float == []
+    kept = aglow.profile(DIGITS, images, backend="interpreter", reach=60)
+    assert kept.keep_float == ["batchnormalization1.9.2"]
+    model = aglow.compile(DIGITS, backend="interpreter", precision="int8", profile=kept)
+    exact = aglow.compile(DIGITS, backend="interpreter")
+    assert sqnr(*(np.concatenate([one(image) for image in images]) for one in (exact, model))) >= 60
+    assert aglow.profile(DIGITS, images, backend="interpreter", reach=None).keep_float == []
+    with pytest.raises(aglow.UsageError, match="expected decibels"):
+        aglow.profile(DIGITS, images, reach=-1)
+
+
 def test_a_model_without_products_has_nothing_to_profile(aglow, tmp_path):
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
