@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "grad/losses.h"
 #include "grad/shapes.h"
 #include "graph/wide.h"
 #include "support/quote.h"
-#include "support/suggest.h"
 
 namespace aglow {
 
@@ -20,7 +20,7 @@ struct Update {
   Value variable, gradient;
   std::vector<Value> memory;
   Value rate, count;  // f64: what is multiplied by a power of almost one needs the digits; steps before this one
-  const std::map<std::string_view, double>& settings;
+  const grad::SettingValues& settings;
 
   double setting(std::string_view name) const { return settings.at(name); }
   Value number(double value) const { return b.scalar(ElemKind::Float64, value); }
@@ -89,10 +89,9 @@ struct Row : OptimizerRow {
 };
 
 const std::vector<Row>& table() {
-  static const std::vector<OptimizerSetting> kMomentum{{"momentum", 0.9}, {"dampening", 0}, {"decay", 0}};
-  static const std::vector<OptimizerSetting> kAdam{{"alpha", 0.9}, {"beta", 0.999}, {"epsilon", 1e-8}, {"decay", 0}};
-  static const std::vector<OptimizerSetting> kAdamW{
-      {"alpha", 0.9}, {"beta", 0.999}, {"epsilon", 1e-8}, {"decay", 0.01}};
+  static const std::vector<Setting> kMomentum{{"momentum", 0.9}, {"dampening", 0}, {"decay", 0}};
+  static const std::vector<Setting> kAdam{{"alpha", 0.9}, {"beta", 0.999}, {"epsilon", 1e-8}, {"decay", 0}};
+  static const std::vector<Setting> kAdamW{{"alpha", 0.9}, {"beta", 0.999}, {"epsilon", 1e-8}, {"decay", 0.01}};
   static const std::vector<Row> rows{
       {{"sgd", "against the gradient", {{"decay", 0}}, {}}, sgd},
       {{"momentum", "against a running sum of gradients", kMomentum, {"velocity"}}, momentum, true},
@@ -115,51 +114,7 @@ const std::vector<Row>& table() {
 
 // ---------------------------------------------------------------- what is asked for
 
-// Collects names that are not there.
-class Faults {
-public:
-  void unknown(std::string_view what, std::string_view name, const std::vector<std::string_view>& names) {
-    add(fmt::format("there is no {} {}", what, quoted(std::string(name))));
-    if (hint_.empty()) hint_ = didYouMean(std::string(name), names);
-  }
-  void add(std::string text) { text_ += (text_.empty() ? "" : "; ") + std::move(text); }
-  Status status() const {
-    if (text_.empty()) return {};
-    return Error{.code = Code::Usage, .message = text_, .where = {}, .hint = hint_};
-  }
-
-private:
-  std::string text_, hint_;
-};
-
-const Row* findRow(const std::string& name, Faults& faults) {
-  std::vector<std::string_view> names;
-  for (const Row& row : table()) {
-    if (row.name == name) return &row;
-    names.push_back(row.name);
-  }
-  faults.unknown("optimizer", name, names);
-  return nullptr;
-}
-
-std::map<std::string_view, double> settingsOf(const Row& row, const TrainingStep& step, Faults& faults) {
-  std::map<std::string_view, double> settings;
-  std::vector<std::string_view> names;
-  for (const OptimizerSetting& setting : row.settings) {
-    settings[setting.name] = setting.value;
-    names.push_back(setting.name);
-  }
-  for (const auto& [name, value] : step.settings) {
-    const auto it = settings.find(name);
-    if (it == settings.end())
-      faults.unknown(fmt::format("setting of '{}'", row.name), name, names);
-    else
-      it->second = value;
-  }
-  return settings;
-}
-
-void checkVariables(const Function& forward, const TrainingStep& step, Faults& faults) {
+void checkVariables(const Function& forward, const TrainingStep& step, grad::Faults& faults) {
   std::vector<std::string_view> names;
   for (const auto& node : forward.module().storage()) {
     const bool canChange = initialBytes(*node) != nullptr && isFloat(node->type().kind());
@@ -178,24 +133,33 @@ void checkVariables(const Function& forward, const TrainingStep& step, Faults& f
   }
 }
 
-// What the function saves as an output of this name; empty when it does not.
-Value savedAs(const Function& function, const std::string& name) {
-  for (const Node* save : function.saves())
-    if (save->input(1).node->name() == name) return save->input(0);
-  return {};
-}
-
 // ---------------------------------------------------------------- the function
 
 class StepBuilder {
 public:
-  StepBuilder(Function& function, const TrainingStep& step, const Row& row,
-              const std::map<std::string_view, double>& settings)
+  StepBuilder(Function& function, const TrainingStep& step, const Row& row, const grad::SettingValues& settings)
       : b_(function), step_(step), row_(row), settings_(settings) {}
 
-  void run(Value loss, const std::vector<Placeholder*>& variables) {
-    std::vector<Value> gradients;
-    for (Placeholder* v : variables) gradients.push_back(b_.named(v->name() + ".gradient").gradient(loss, v->result()));
+  std::vector<Value> gradients(Value loss, const std::vector<Placeholder*>& variables) {
+    std::vector<Value> all;
+    for (Placeholder* v : variables) all.push_back(b_.named(gradientName(*v)).gradient(loss, v->result()));
+    return all;
+  }
+
+  // Adds gradients to what the runs before have left.
+  void addUp(const std::vector<Value>& gradients, const std::vector<Placeholder*>& sums) {
+    for (size_t i = 0; i < sums.size(); ++i) b_.save(b_.add(sums[i]->result(), gradients[i]), sums[i]);
+  }
+  std::vector<Placeholder*> sums(const std::vector<Placeholder*>& variables) {
+    std::vector<Placeholder*> all;
+    for (Placeholder* v : variables) all.push_back(b_.state(gradientName(*v), Tensor(v->type())));
+    return all;
+  }
+  void clear(const std::vector<Placeholder*>& sums) {
+    for (Placeholder* sum : sums) b_.save(grad::zeros(b_, sum->type()), sum);
+  }
+
+  void step(std::vector<Value> gradients, const std::vector<Placeholder*>& variables) {
     clip(gradients);
     const Value rate = b_.casted(b_.input("rate", Type(ElemKind::Float32, Shape{})), ElemKind::Float64);
     Placeholder* count = nullptr;
@@ -206,6 +170,8 @@ public:
   }
 
 private:
+  static std::string gradientName(const Placeholder& variable) { return variable.name() + ".gradient"; }
+
   void clip(std::vector<Value>& gradients) {
     b_.named("clip");
     if (step_.clipValue > 0)
@@ -244,7 +210,7 @@ private:
   Builder b_;
   const TrainingStep& step_;
   const Row& row_;
-  const std::map<std::string_view, double>& settings_;
+  const grad::SettingValues& settings_;
 };
 
 }  // namespace
@@ -253,10 +219,10 @@ std::vector<OptimizerRow> optimizers() { return {table().begin(), table().end()}
 
 Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step) {
   Module& module = forward.module();
-  Faults faults;
-  const Row* row = findRow(step.optimizer, faults);
-  const std::map<std::string_view, double> settings =
-      row != nullptr ? settingsOf(*row, step, faults) : std::map<std::string_view, double>();
+  grad::Faults faults;
+  const Row* row = grad::findRow(table(), "optimizer", step.optimizer, faults);
+  const grad::SettingValues settings =
+      row != nullptr ? grad::settingsOf(row->name, row->settings, step.settings, faults) : grad::SettingValues();
   checkVariables(forward, step, faults);
   std::vector<std::string_view> outputs;
   for (const Placeholder* output : outputsOf(forward)) outputs.push_back(output->name());
@@ -264,8 +230,9 @@ Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step) {
   if (!loss) faults.unknown("output", step.loss, outputs);
   if (loss && !isFloat(loss.kind()))
     faults.add(fmt::format("expected a loss of floats, got {} of {}", quoted(step.loss), loss.type().text()));
-  if (module.findFunction(step.name) != nullptr)
-    faults.add(fmt::format("there is a function {} already", quoted(step.name)));
+  for (const std::string& name : {step.name, updateName(step)})
+    if (module.findFunction(name) != nullptr && (step.accumulate || name == step.name))
+      faults.add(fmt::format("there is a function {} already", quoted(name)));
   AGLOW_OK(faults.status());
 
   std::vector<Placeholder*> variables;
@@ -276,7 +243,19 @@ Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step) {
   }
   Function* made = module.clone(forward, step.name);
   const auto built = building([&] {
-    StepBuilder(*made, step, *row, settings).run(savedAs(*made, step.loss), variables);
+    StepBuilder whole(*made, step, *row, settings);
+    const std::vector<Value> gradients = whole.gradients(savedAs(*made, step.loss), variables);
+    if (!step.accumulate) {
+      whole.step(gradients, variables);
+      return Unit{};
+    }
+    const std::vector<Placeholder*> sums = whole.sums(variables);
+    whole.addUp(gradients, sums);
+    StepBuilder update(*module.addFunction(updateName(step)), step, *row, settings);
+    std::vector<Value> added;
+    for (Placeholder* sum : sums) added.push_back(sum->result());
+    update.step(added, variables);
+    update.clear(sums);
     return Unit{};
   });
   if (!built.ok()) return built.error();

@@ -2,27 +2,20 @@
 // every variable, and a Save of all that changes. What optimizers remember is state of the module.
 #pragma once
 
-#include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "grad/settings.h"
 #include "graph/builder.h"
 
 namespace aglow {
-
-// A number that an optimizer takes, the same for all steps.
-struct OptimizerSetting {
-  std::string_view name;
-  double value = 0;  // unless the caller says otherwise
-};
 
 // An optimizer by name.
 struct OptimizerRow {
   std::string_view name;
   std::string_view doc;
-  std::vector<OptimizerSetting> settings;
+  std::vector<Setting> settings;
   std::vector<std::string_view> memory;  // what it remembers of each variable; zeros at first
 };
 std::vector<OptimizerRow> optimizers();
@@ -32,12 +25,18 @@ struct TrainingStep {
   std::string loss;                    // an output of the forward function: the sum of its elements shall become less
   std::vector<std::string> variables;  // storage of the module: state, or constants, which become state
   std::string optimizer = "sgd";
-  std::map<std::string, double, std::less<>> settings = {};  // of the optimizer
-  double clipValue = 0;                                      // gradients are held between -clipValue and clipValue
-  double clipNorm = 0;                                       // the norm of all gradients together is held below it
+  GivenSettings settings = {};  // of the optimizer
+  double clipValue = 0;         // gradients are held between -clipValue and clipValue
+  double clipNorm = 0;          // the norm of all gradients together is held below it
+  // Where a batch is too large for one run: the function only adds up gradients, and another one, NAME.update, takes
+  // the step with their sum.
+  bool accumulate = false;
 };
 
-// Adds the function, which takes what the forward function takes and the placeholder `rate`, and gives what that gives.
+inline std::string updateName(const TrainingStep& step) { return step.name + ".update"; }
+
+// Adds the function, which takes what the forward function takes, and gives what that gives. What takes the step, the
+// function itself or the one for updates, takes the placeholder `rate` too.
 // Usage names all variables, settings, losses and optimizers that are not there.
 Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step);
 
