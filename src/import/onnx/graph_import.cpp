@@ -50,7 +50,7 @@ void GraphImport::checkOpsets(const Opsets& opsets) {
 Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, const std::set<std::string>& frozen) {
   isAtHand_ = [&options](const std::string& name) {
     const auto it = options.given.find(name);
-    return it != options.given.end() && !it->second.tensors.empty();
+    return options.variables.contains(name) || (it != options.given.end() && !it->second.tensors.empty());
   };
   checkOpsets(model_.opsets);
   if (!diagnostics_.empty()) return diagnostics_;  // no operator means what it says
@@ -60,6 +60,8 @@ Diagnosed<ImportedModel> GraphImport::importWhole(const ImportOptions& options, 
   const Diagnostics departures = tolerance_.judge(model_);
   for (const Error& fault : departures.errors()) report(fault);
   variables_ = variablesOf(model_.graph);
+  variables_.insert(options.variables.begin(), options.variables.end());
+  for (const std::string& name : frozen) variables_.erase(name);
   importInitializers(model_.graph, scope);
   importInputs(model_.graph, options, frozen, scope);
   importNodes(model_.graph.nodes, scope);
@@ -103,10 +105,7 @@ void GraphImport::importInitializers(const Graph& graph, Scope& scope, const std
       scope.failed.insert(name);
       return;
     }
-    Module& module = *result_.module;
-    const Value v = variables_.contains(name) ? module.addState(name, *std::move(tensor))->result()
-                                              : module.addConstant(name, *std::move(tensor))->result();
-    define(scope, name, Imported::of(v));
+    define(scope, name, Imported::of(result_.module->addConstant(name, *std::move(tensor))->result()));
   };
   const auto isWanted = [&](const std::string& name) { return wanted == nullptr || wanted->contains(name); };
   for (const TensorProto& proto : graph.initializers) {
@@ -245,7 +244,22 @@ bool GraphImport::isFailed(const Scope& scope, const std::string& name) const {
   return false;
 }
 
+Value GraphImport::asVariable(const std::string& name, Value value) {
+  Module& module = *result_.module;
+  try {
+    Tensor initial = constantOf(value);
+    if (isConstant(value) && value.node->uses().empty()) module.eraseStorage(value.node);
+    const Value variable = module.addState(name, std::move(initial))->result();
+    inputNames_[variable.node] = name;
+    return variable;
+  } catch (const NeedsValue&) {
+    return value;  // computed from inputs or other variables
+  }
+}
+
 void GraphImport::define(Scope& scope, const std::string& name, Imported value) {
+  if (&scope == scopes_.front() && value.hasTensor() && variables_.contains(name))
+    value.tensor = asVariable(name, value.tensor);
   if (!scope.values.try_emplace(name, std::move(value)).second)
     report({.code = Code::BadGraph, .message = fmt::format("value '{}' is defined twice", name)});
 }

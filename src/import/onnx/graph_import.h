@@ -21,8 +21,8 @@ class GraphImport {
 public:
   GraphImport(const Model& model, Evaluator& evaluator, const Tolerance& tolerance);
 
-  // The whole model. Inputs in `frozen` become constants with their given values. Throws NeedsValue when a shape
-  // depends on given inputs that are not frozen yet.
+  // The whole model. Inputs in `frozen` become constants with their given values, and variables in it stay constants.
+  // Throws NeedsValue when a shape depends on given inputs, or on variables, that are not frozen yet.
   Diagnosed<ImportedModel> importWhole(const ImportOptions& options, const std::set<std::string>& frozen);
   Diagnosed<ImportedPart> importPart(const PartRequest& request);
   Diagnosed<std::vector<ModelValue>> evaluateNode(const PartRequest& request);
@@ -73,6 +73,8 @@ private:
   // Leaves the node at hand to the runtime, or fails where there is none.
   [[noreturn]] void leaveToHost() const;
   void define(Scope& scope, const std::string& name, Imported value);
+  // What is constant as state under this name, anything else as it is.
+  Value asVariable(const std::string& name, Value value);
   Node resolved(const Node& node, const Scope& scope) const;
   void foldSince(aglow::Node* last, std::vector<Imported>& results);
   Port portOf(const std::string& name, const Imported& value);
@@ -95,8 +97,8 @@ private:
   aglow::Function* function_ = nullptr;
   Builder builder_;
   Diagnostics diagnostics_;
-  std::set<std::string> variables_;                                 // initializers that gradients are taken by
-  std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input
+  std::set<std::string> variables_;                                 // constants that are state
+  std::unordered_map<const aglow::Node*, std::string> inputNames_;  // placeholder to the model's input or variable
   std::vector<Scope*> scopes_;                                      // innermost last
   size_t imported_ = 0;
   int64_t channelBlock_ = 0;  // 0: not asked for yet

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;                 // sizes of symbolic dimensions
   // What is known of inputs: shapes are taken from here, and values where a shape depends on them.
   std::map<std::string, ModelValue> given;
+  // Values of the model's own graph, initializers or computed from them, that become state: what is trained. One whose
+  // value decides a shape or an attribute stays a constant all the same.
+  std::set<std::string> variables = {};
   Evaluator* evaluator = nullptr;
   Tolerance tolerance = {};
 };

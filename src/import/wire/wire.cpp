@@ -151,6 +151,12 @@ Bytes Reader::elements(Wire kind) const {
   return payload_;
 }
 
+void Reader::copyTo(Writer& out) const {
+  const Bytes whole(at_, rest_.data());
+  load(whole);
+  out.borrowed(whole);
+}
+
 void Reader::appendTo(std::vector<int64_t>& values) const {
   Bytes packed = elements(Wire::Varint);
   load(packed);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "import/wire/wire_writer.h"
 #include "support/file.h"
 
 namespace aglow::wire {
@@ -45,6 +46,9 @@ public:
   Bytes elements(Wire kind) const;
   void appendTo(std::vector<int64_t>& values) const;
   void appendTo(std::vector<float>& values) const;
+
+  // The current field as it lies, among those of another message. The bytes are not copied.
+  void copyTo(Writer& out) const;
 
   // Ends the parse with a BadFile error at the current field.
   [[noreturn]] void fail(std::string message) const;

@@ -53,6 +53,13 @@ void Writer::borrowed(uint32_t field, std::span<const std::byte> bytes) {
   size_ += bytes.size();
 }
 
+void Writer::borrowed(std::span<const std::byte> fields) {
+  if (fields.empty()) return;
+  if (chunks_.empty() || !chunks_.back().borrowed.empty()) chunks_.emplace_back();
+  chunks_.back().borrowed = fields;
+  size_ += fields.size();
+}
+
 void Writer::message(uint32_t field, const Writer& inner) {
   header(field, kLength);
   varint(inner.size());

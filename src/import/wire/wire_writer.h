@@ -17,6 +17,8 @@ public:
   void text(uint32_t field, std::string_view value);
   // Bytes that outlive the writer.
   void borrowed(uint32_t field, std::span<const std::byte> bytes);
+  // Whole fields that outlive the writer.
+  void borrowed(std::span<const std::byte> fields);
   void message(uint32_t field, const Writer& inner);
   void packed(uint32_t field, std::span<const int64_t> values);
   void packed(uint32_t field, std::span<const float> values);
