@@ -1,0 +1,56 @@
+// The module of a training: the model's function as it is, one that compares its output with targets, and one, or two,
+// that take a step. All of them share the variables, which are state.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "grad/losses.h"
+#include "grad/training.h"
+#include "import/onnx/importer.h"
+#include "train/source.h"
+
+namespace aglow {
+
+struct TrainingPlan {
+  Loss loss;
+  std::string optimizer = "adam";
+  GivenSettings settings = {};  // of the optimizer
+  double clipValue = 0, clipNorm = 0;
+  std::vector<std::string> variables{"all"};  // names and patterns (variables.h)
+  std::string function = {};                  // of a text form; empty: the only one, or main
+  int64_t batch = 32;                         // samples of a step
+  int64_t accumulate = 1;                     // runs that a step is cut into; more where the model has its own batch
+  std::map<std::string, Tensor> fixed = {};   // inputs that are no samples: the same in every run
+  onnx::ImportOptions import = {};            // sizes that the model leaves open, but for the batch
+};
+
+// An input with a sample in each row.
+struct SampleInput {
+  std::string name;         // the model's
+  std::string placeholder;  // the module's
+  Type type;                // with as many rows as a run takes
+};
+
+struct TrainingModule {
+  std::unique_ptr<Module> module;
+  std::string predict;  // functions by name
+  std::string evaluate = "evaluate";
+  TrainingStep step = {};  // what was made of the plan
+  AddedLoss loss = {};
+  std::vector<SampleInput> inputs = {};
+  std::map<std::string, Tensor> fixed = {};  // by placeholder
+  int64_t samples = 0;                       // of a run
+  int64_t runs = 1;                          // of a step
+  std::string model;                         // a hash of what is trained, but for the variables' values
+  std::string settings;                      // of the loss and the optimizer, in words
+
+  bool accumulates() const { return step.accumulate; }
+};
+
+Diagnosed<TrainingModule> makeTrainingModule(const TrainingSource& source, const TrainingPlan& plan);
+
+}  // namespace aglow
