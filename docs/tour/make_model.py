@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the model of docs/tour.md and an input for it: python docs/tour/make_model.py (needs onnx and numpy)."""
+"""Writes the models of docs/tour.md and docs/training.md, and arrays for them: python docs/tour/make_model.py (needs onnx
+and numpy)."""
 import pathlib
 
 import numpy as np
@@ -46,6 +47,37 @@ def image():
     return x
 
 
+def classifier():
+    """Tells points in three clusters apart; its weights are still to be found."""
+    rng = np.random.default_rng(0)
+    weights = {"first.weight": rng.standard_normal((2, 16)).astype("f4"), "first.bias": np.zeros(16, "f4"),
+               "last.weight": rng.standard_normal((16, 3)).astype("f4") / 4, "last.bias": np.zeros(3, "f4")}
+    nodes = [
+        helper.make_node("Gemm", ["point", "first.weight", "first.bias"], ["sums"], "first"),
+        helper.make_node("Relu", ["sums"], ["hidden"], "relu"),
+        helper.make_node("Gemm", ["hidden", "last.weight", "last.bias"], ["scores"], "last"),
+        helper.make_node("Softmax", ["scores"], ["class"], "softmax"),
+    ]
+    graph = helper.make_graph(
+        nodes, "clusters",
+        [helper.make_tensor_value_info("point", TensorProto.FLOAT, ["batch", 2])],
+        [helper.make_tensor_value_info("class", TensorProto.FLOAT, ["batch", 3])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="tour",
+                             producer_version="1")
+
+
+def clusters(seed):
+    """Points around three centres, with the number of their centre."""
+    rng = np.random.default_rng(seed)
+    target = np.arange(60) % 3
+    centres = floats([0, 2], [-2, -1], [2, -1])
+    return {"point": (centres[target] + 0.4 * rng.standard_normal((60, 2))).astype("f4"), "target": target}
+
+
 if __name__ == "__main__":
     onnx.save(model(), HERE / "conv.onnx")
+    onnx.save(classifier(), HERE / "clusters.onnx")
+    np.savez(HERE / "train.npz", **clusters(1))
+    np.savez(HERE / "test.npz", **clusters(2))
     np.save(HERE / "x.npy", image())

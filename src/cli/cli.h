@@ -14,6 +14,7 @@ Command compileCommand();
 Command benchCommand();
 Command profileCommand();
 Command quantReportCommand();
+Command trainCommand();
 Command verifyCommand();
 Command inspectCommand();
 Command cacheCommand();

@@ -43,6 +43,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow bench model.onnx --threads 1 --instructions   how fast it is, and what takes the time
   aglow verify model.onnx --against test_data    whether it gives what is expected
   aglow profile model.onnx --data samples -o p.json   ranges for --precision int8
+  aglow train model.onnx --data image=x.npy --data target=y.npy -o trained.onnx
   aglow cache --clear                            forgets compiled models
   aglow ops --core                               the instructions a backend implements
   aglow explain E301                             what an error code means
@@ -51,13 +52,13 @@ Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5
 8 file or disk, 130 interrupted.)";
 
 ExitCode run(int argc, char** argv) {
-  const Program program{
-      .name = "aglow",
-      .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
-      .version = "aglow " AGLOW_VERSION,
-      .footer = kExamples,
-      .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
-                   quantReportCommand(), inspectCommand(), cacheCommand(), opsCommand(), explainCommand()}};
+  const Program program{.name = "aglow",
+                        .doc = "aglow " AGLOW_VERSION ": compiles neural networks into small, self-contained programs",
+                        .version = "aglow " AGLOW_VERSION,
+                        .footer = kExamples,
+                        .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
+                                     quantReportCommand(), trainCommand(), inspectCommand(), cacheCommand(),
+                                     opsCommand(), explainCommand()}};
   const Result<Action> action = parse(program, argc, argv);
   return action.ok() ? (*action)() : report(action.error());
 }

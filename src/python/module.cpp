@@ -15,6 +15,8 @@
 #include "python/arrays.h"
 #include "python/errors.h"
 #include "python/model.h"
+#include "python/names.h"
+#include "python/trainer.h"
 #include "quant/profile_file.h"
 #include "quant/quantize.h"
 #include "runtime/threads.h"
@@ -29,18 +31,6 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Dims = std::map<std::string, int64_t>;
 using PreparedDims = std::map<std::string, std::vector<int64_t>>;
-
-nb::str text(std::string_view bytes) {
-  return nb::steal<nb::str>(
-      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape"));
-}
-
-// Names need not be UTF-8; what Python makes of them is taken back here.
-std::string bytesOf(nb::handle name) {
-  const nb::object encoded = nb::steal(PyUnicode_AsEncodedString(name.ptr(), "utf-8", "surrogateescape"));
-  if (!encoded.is_valid()) throw nb::python_error();
-  return {PyBytes_AS_STRING(encoded.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(encoded.ptr()))};
-}
 
 // A signal that came while Python could not see to it (Ctrl-C) ends the compilation at the next pass.
 Status noticeSignals(const StageEvent&) {
@@ -360,6 +350,7 @@ NB_MODULE(_core, m) {
   m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
   m.def("join_profiles", &joinProfiles, nb::arg("texts"));
   m.attr("CHECKED_SAMPLES") = ProfileGoal::kSamples;
+  addTrainer(m);
   nb::class_<Profiler>(m, "Profiler")
       .def("add", &addSample, nb::arg("inputs"))
       .def_prop_ro("text", [](const Profiler& profiler) { return text(quant::profileText(profiler.profile())); });

@@ -57,6 +57,13 @@ def test_the_tours_files_are_what_their_script_makes():
     made = runpy.run_path(str(ROOT / "docs" / "tour" / "make_model.py"))
     assert onnx.load(ROOT / "docs" / "tour" / "conv.onnx") == made["model"]()
     assert numpy.array_equal(numpy.load(ROOT / "docs" / "tour" / "x.npy"), made["image"]())
+    assert onnx.load(ROOT / "docs" / "tour" / "clusters.onnx") == made["classifier"]()
+    for name, seed in (("train", 1), ("test", 2)):
+        arrays = numpy.load(ROOT / "docs" / "tour" / f"{name}.npz")
+        wanted = made["clusters"](seed)
+        assert set(arrays) == set(wanted)
+        for key, array in wanted.items():
+            numpy.testing.assert_array_equal(arrays[key], array)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

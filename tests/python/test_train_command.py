@@ -1,0 +1,121 @@
+"""aglow train: what it prints and writes, and that nothing it can meet leaves half a file."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import onnx
+import pytest
+
+import training_models as training
+from onnx import numpy_helper
+
+
+@pytest.fixture
+def folder(tmp_path):
+    onnx.save(training.classifier(), tmp_path / "m.onnx")
+    x, labels = training.clusters()
+    np.savez(tmp_path / "data.npz", x=x, target=labels)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", labels.astype(np.int32))
+    return tmp_path
+
+
+@pytest.fixture
+def train(aglow, folder):
+    def call(*arguments, **limits):
+        return aglow("train", "m.onnx", *arguments, cwd=folder, **limits)
+
+    return call
+
+
+def weights(path):
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+
+
+def test_prints_epochs_and_writes_the_model(train, folder, backend):
+    outcome = train("--data", "x=x.npy", "--data", "target=y.npy", "--validation", "data.npz", "--epochs", "3", "--rate",
+                    "0.02", "--batch", "16", "-o", "out.onnx")
+    assert outcome.code == 0 and outcome.err == "", outcome.err
+    lines = outcome.out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
+    assert all("validation loss" in line and "accuracy" in line for line in lines)
+    onnx.checker.check_model(onnx.load(folder / "out.onnx"), full_check=True)
+    before, after = weights(folder / "m.onnx"), weights(folder / "out.onnx")
+    assert all(not np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_json_is_one_document(train):
+    outcome = train("--data", "data.npz", "--epochs", "2", "--json")
+    report = json.loads(outcome.out)
+    assert report["epochs"] == 2 and len(report["history"]) == 2 and report["history"][1]["loss"] > 0
+
+
+def test_quiet_says_nothing(train):
+    outcome = train("--data", "data.npz", "-q")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments, code, says", [
+    (["--data", "data.npz", "--loss", "softmax"], 1, "no loss 'softmax'"),
+    (["--data", "data.npz", "--train", "last.wieght"], 1, "did you mean 'last.weight'?"),
+    (["--data", "data.npz", "--setting", "decay=x"], 1, "expected a number"),
+    (["--data", "data.npz", "--schedule", "cosin"], 1, "is not a schedule"),
+    (["--data", "x=x.npy"], 1, "--data names no targets"),
+    (["--data", "z=x.npy", "--data", "target=y.npy"], 1, "no input 'z'"),
+    (["--data", "x=y.npy", "--data", "target=y.npy"], 1, "x"),
+    (["--data", "missing.npz"], 8, "missing.npz"),
+    (["--data", "data.npz", "--resume"], 1, "needs the checkpoint"),
+    (["--data", "data.npz", "--precision", "bf16"], 1, "in floats"),
+    (["--data", "data.npz", "-o", "missing/out.onnx"], 8, "missing"),
+    ([], 1, "nothing to learn from"),
+])
+def test_wrong_uses(train, folder, arguments, code, says):
+    before = set(os.listdir(folder))
+    outcome = train(*arguments)
+    assert outcome.code == code and says in outcome.err, outcome.err
+    assert set(os.listdir(folder)) - {"cwd"} == before - {"cwd"}
+
+
+def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(program, train, folder):
+    """kill -9 at any time leaves the last good checkpoint, from which the training goes on."""
+    options = ["--data", "data.npz", "--epochs", "60", "--batch", "8", "--checkpoint-every", "1", "--backend", "interpreter"]
+    outcome = train(*options, "--checkpoint", "whole.ckpt", "-o", "whole.onnx")
+    assert outcome.code == 0, outcome.err
+    command = [str(program), "train", "m.onnx", *options, "--checkpoint", "run.ckpt", "--resume", "-o", "run.onnx", "-q"]
+    rng = np.random.default_rng(0)
+    killed = 0
+    for _ in range(200):
+        if killed == 8:
+            break
+        started = time.monotonic()
+        child = subprocess.Popen(command, cwd=folder)
+        # Somewhere behind the first checkpoints of this run.
+        seen = (folder / "run.ckpt").stat().st_mtime_ns if (folder / "run.ckpt").exists() else 0
+        while child.poll() is None and time.monotonic() - started < 20:
+            if (folder / "run.ckpt").exists() and (folder / "run.ckpt").stat().st_mtime_ns != seen:
+                break
+            time.sleep(0.001)
+        time.sleep(rng.random() * 0.02)
+        if child.poll() is None:
+            child.send_signal(signal.SIGKILL)
+            killed += 1
+        child.wait()
+        if child.returncode == 0:
+            break
+    assert killed > 0
+    outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert outcome.returncode == 0, outcome.stderr
+    for name, value in weights(folder / "whole.onnx").items():
+        np.testing.assert_array_equal(value, weights(folder / "run.onnx")[name])
+    assert (folder / "run.ckpt").read_bytes() == (folder / "whole.ckpt").read_bytes()
+
+
+def test_a_module_becomes_a_bundle_that_trains(train, aglow, folder):
+    assert train("--module", "steps.graph", "--batch", "8", "--optimizer", "sgd").code == 0
+    outcome = aglow("compile", "steps.graph", "--emit", "bundle", "-o", "out", cwd=folder)
+    assert outcome.code == 0, outcome.err
+    header = (folder / "out" / "steps.h").read_text()
+    assert all(f"steps_{name}" in header for name in ("main", "evaluate", "train")), header

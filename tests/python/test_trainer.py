@@ -1,0 +1,345 @@
+"""aglow.Trainer: what is trained and how, checkpoints, what is exported, and every fault."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import module_models as models
+import training_models as training
+from conftest import PROGRAM, ROOT
+
+aglow = pytest.importorskip("aglow", reason="the module is not built: ./dev test builds it")
+
+X, LABELS = training.clusters()
+MODELS = pathlib.Path(os.environ.get("AGLOW_MODELS", ROOT.parent / "shared" / "models"))
+
+
+@pytest.fixture(params=["interpreter", "cpu"])
+def backend(request):
+    if request.param not in aglow.backends():
+        pytest.skip(f"this build has no {request.param} backend")
+    return request.param
+
+
+def trainer(**options):
+    options.setdefault("backend", "interpreter")
+    return aglow.Trainer(options.pop("model", training.classifier()), **options)
+
+
+def weights(made):
+    return {name: made.state[name] for name in made.variables}
+
+
+def reference(x, labels, *, order, rate, batch, epochs):
+    """Gradient descent on the classifier in numpy; order(epoch) gives the samples."""
+    w = {t.name: numpy_helper.to_array(t).astype("f8") for t in training.classifier().graph.initializer}
+    for epoch in range(epochs):
+        rows = order(epoch)
+        for at in range(0, len(rows), batch):
+            some = rows[at:at + batch]
+            a = x[some].astype("f8") @ w["first.weight"] + w["first.bias"]
+            b = np.maximum(a, 0)
+            y = b @ w["last.weight"] + w["last.bias"]
+            p = np.exp(y - y.max(1, keepdims=True))
+            p /= p.sum(1, keepdims=True)
+            dy = (p - np.eye(y.shape[1])[labels[some]]) / len(some)
+            da = (dy @ w["last.weight"].T) * (a > 0)
+            for name, gradient in {"last.weight": b.T @ dy, "last.bias": dy.sum(0), "first.weight": x[some].T @ da,
+                                   "first.bias": da.sum(0)}.items():
+                w[name] = w[name] - rate * gradient
+    return w
+
+
+@pytest.mark.parametrize("options", [{}, {"accumulate": 3}, {"model": training.classifier(batch=5)}])
+def test_steps_are_gradient_descent(backend, options):
+    """Whole batches, batches cut into runs, and a model with a batch of its own: all give what numpy gives, with a last
+    batch that is not full."""
+    made = trainer(optimizer="sgd", batch=20, backend=backend, **options)
+    made.fit(X, LABELS, epochs=3, rate=0.1, shuffle=False)
+    assert made.steps == 15
+    wanted = reference(X, LABELS, order=lambda _: np.arange(len(X)), rate=0.1, batch=20, epochs=3)
+    for name, value in weights(made).items():
+        np.testing.assert_allclose(value, wanted[name], atol=2e-5)
+
+
+def test_an_output_of_probabilities_is_compared_before_its_softmax():
+    plain, softmax = trainer(), trainer(model=training.classifier(softmax=True))
+    for made in (plain, softmax):
+        made.fit(X, LABELS, epochs=2)
+    for name, value in weights(plain).items():
+        np.testing.assert_array_equal(value, softmax.state[name])
+    assert np.allclose(softmax.predict(X).sum(1), 1, atol=1e-5)
+
+
+def test_learns_validates_and_reports(backend):
+    made = trainer(backend=backend, batch=16)
+    seen = []
+    history = made.fit(X, LABELS, epochs=12, rate=0.02, schedule="cosine,warmup=4",
+                       validation=training.clusters(seed=5), callbacks=[seen.append])
+    epochs = [report for report in seen if report.of_epoch]
+    assert tuple(epochs) == history.reports and len(epochs) == 12 and history.steps == 72
+    assert len(seen) == 72 + 12 and seen[0].step == 1 and seen[0].steps == 6 and 0 < seen[0].rate < 0.02
+    assert epochs[-1].loss < 0.3 * epochs[0].loss and epochs[-1].accuracy > 0.95
+    found = made.evaluate(*training.clusters(seed=5))
+    assert found.accuracy == epochs[-1].accuracy and found.loss == pytest.approx(epochs[-1].validation_loss)
+    assert "validation loss" in str(epochs[-1]) and "accuracy" in str(epochs[-1])
+
+
+def test_the_rate_may_be_a_function_of_the_step():
+    steps = []
+    made = trainer(optimizer="sgd", batch=48)
+    before = weights(made)
+    made.fit(X, LABELS, epochs=2, schedule=lambda step: steps.append(step) or 0.0)
+    assert steps == [0, 1, 2, 3]
+    for name, value in weights(made).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_callbacks_end_a_training_and_may_raise():
+    made = trainer(batch=32)
+    assert made.fit(X, LABELS, epochs=9, callbacks=[lambda report: report.of_epoch and report.epoch == 2]).epochs == 2
+    with pytest.raises(ZeroDivisionError):
+        made.fit(X, LABELS, callbacks=[lambda report: 1 / 0])
+
+
+def test_only_what_is_named_changes():
+    made = trainer(train=["last.*", "!last.bias"])
+    assert made.variables == ("last.weight",)
+    made.fit(X, LABELS)
+    assert set(made.state) == {"last.weight", "last.weight.mean", "last.weight.square", "train.steps"}
+
+
+def test_what_constants_are_folded_to_can_be_trained():
+    """A weight in a Constant node, and one that is computed from others when compiling."""
+    weight = np.arange(8, dtype=np.float32).reshape(2, 4)
+    proto = models.model([models.node("Constant", "", "held", value=numpy_helper.from_array(weight)),
+                          models.node("Transpose", "held", "turned", perm=[1, 0]), models.node("MatMul", "x turned", "y")],
+                         [models.value("x", ["n", 4])], [models.value("y", ["n", 2])])
+    target = np.ones((len(X), 2), np.float32)
+    exported = {}
+    for name in ("held", "turned"):
+        made = trainer(model=proto, loss="squared-error", optimizer="sgd", train=name)
+        made.fit(X, target, rate=0.01)
+        exported[name] = made.predict(X)
+        assert np.abs(made.state[name] - (weight if name == "held" else weight.T)).max() > 1e-3
+    np.testing.assert_allclose(exported["held"], exported["turned"], rtol=1e-4, atol=1e-5)
+
+
+def test_seeds_decide_on_everything():
+    def result(**options):
+        made = trainer(batch=10, **options)
+        made.fit(X, LABELS, epochs=2)
+        return made.state["last.weight"]
+
+    np.testing.assert_array_equal(result(seed=3), result(seed=3))
+    assert not np.array_equal(result(seed=3), result(seed=4))
+
+
+def test_threads_change_nothing():
+    if "cpu" not in aglow.backends():
+        pytest.skip("this build has no cpu backend")
+    results = []
+    for threads in (1, 2):
+        made = trainer(batch=32, backend="cpu", threads=threads)
+        made.fit(X, LABELS, epochs=2)
+        results.append(made.state["first.weight"])
+    np.testing.assert_array_equal(*results)
+
+
+def test_a_training_goes_on_to_the_same_bits(tmp_path, backend):
+    whole = trainer(batch=20, backend=backend)
+    whole.fit(X, LABELS, epochs=4)
+    kept = tmp_path / "run.ckpt"
+    cut = trainer(batch=20, backend=backend)
+    cut.fit(X, LABELS, epochs=4, checkpoint=kept, checkpoint_every=1,
+            callbacks=[lambda report: (report.epoch, report.step) == (2, 3)])
+    again = trainer(batch=20, backend=backend)
+    history = again.fit(X, LABELS, epochs=4, checkpoint=kept, resume=True)
+    assert history.steps == whole.steps == 20 and [report.epoch for report in history.reports] == [2, 3, 4]
+    for name in whole.state:
+        np.testing.assert_array_equal(again.state[name], whole.state[name], name)
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_stops_early_with_the_best():
+    """What is learned says nothing about these labels, so that validation soon gets worse."""
+    made, other = trainer(batch=32), (X, np.roll(LABELS, 1))
+    history = made.fit(X, LABELS, epochs=60, rate=0.05, validation=other, patience=3, restore_best=True)
+    losses = [report.validation_loss for report in history.reports]
+    assert history.stopped_early and len(losses) == losses.index(min(losses)) + 4 < 60
+    assert made.evaluate(*other).loss == pytest.approx(min(losses), rel=1e-6)
+
+
+def test_exports_differ_in_the_variables_alone(tmp_path, backend):
+    proto = training.classifier()
+    proto.doc_string = "kept"
+    helper.set_model_props(proto, {"license": "mine"})
+    made = trainer(model=proto, train="last.*", backend=backend)
+    made.fit(X, LABELS, epochs=3)
+    made.export(tmp_path / "out.onnx")
+    exported = onnx.load(tmp_path / "out.onnx")
+    onnx.checker.check_model(exported, full_check=True)
+    values = {t.name: numpy_helper.to_array(t) for t in exported.graph.initializer}
+    before = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+    assert sorted(values) == sorted(before)
+    for name, value in values.items():
+        np.testing.assert_array_equal(value, made.state[name] if name in made.variables else before[name])
+    for model in (exported, proto):
+        del model.graph.initializer[:]
+    assert exported == proto
+    np.testing.assert_allclose(aglow.compile(tmp_path / "out.onnx", backend=backend)(X), made.predict(X), atol=1e-5)
+
+
+def test_exports_hold_what_lay_in_other_files(tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(training.classifier(), path, save_as_external_data=True, size_threshold=0)
+    made = trainer(model=path, train="last.*")
+    made.export(tmp_path / "elsewhere.onnx")
+    (tmp_path / "elsewhere.onnx").rename(tmp_path / "moved.onnx")
+    exported = onnx.load(tmp_path / "moved.onnx", load_external_data=False)
+    assert not any(t.external_data for t in exported.graph.initializer)
+    wanted = {t.name: numpy_helper.to_array(t) for t in training.classifier().graph.initializer}
+    for tensor in exported.graph.initializer:
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), wanted[tensor.name])
+
+
+def test_a_module_that_trains(tmp_path):
+    trainer(batch=8, optimizer="sgd").export_module(tmp_path / "steps.graph")
+    module = aglow.compile(tmp_path / "steps.graph", backend="interpreter")
+    assert set(module.functions) == {"main", "evaluate", "train"}
+    train = module["train"]
+    weights = np.full(8, 1 / 8, np.float32)
+    losses = [train.run({"x": X[:8], "target": LABELS[:8], "weights": weights, "rate": np.float32(0.1)})["loss"]
+              for _ in range(5)]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("name, train, loss", [
+    ("mnist_cntk", ["Parameter193", "Parameter194"], "softmax-cross-entropy"),
+    ("tract_keras_example", ["all"], "squared-error"), ("hello_world", ["all"], "squared-error")])
+def test_models_of_others_are_tuned(tmp_path, name, train, loss):
+    """Their last layers, or all; the exported file computes what the trainer predicts."""
+    path = MODELS / name / "model.onnx"
+    if not path.is_file():
+        pytest.skip("the models are not here")
+    made = aglow.Trainer(path, loss, "adam", train=train, batch=4)
+    rng = np.random.default_rng(0)
+    samples = {spec.name: rng.random((8, *spec.shape[1:])).astype(spec.dtype) for spec in made.inputs}
+    outputs = made.predict(samples)
+    target = np.arange(8) % outputs.shape[-1] if loss == "softmax-cross-entropy" else outputs + 1
+    before = made.evaluate(samples, target).loss
+    made.fit(samples, target, epochs=15, rate=0.01)
+    assert made.evaluate(samples, target).loss < 0.9 * before
+    made.export(tmp_path / "tuned.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "tuned.onnx"))
+    exported = aglow.compile(tmp_path / "tuned.onnx")
+    first = {key: value[:1] for key, value in samples.items()}
+    np.testing.assert_allclose(exported.run(first)[exported.outputs[0].name], made.predict(first), rtol=1e-4, atol=1e-4)
+
+
+# ---------------------------------------------------------------- faults
+
+@pytest.mark.parametrize("options, says", [
+    ({"loss": "softmax"}, ["no loss 'softmax'"]),
+    ({"optimizer": "adm"}, ["no optimizer 'adm'", "did you mean 'adam'?"]),
+    ({"train": "last.wieght"}, ["no variable 'last.wieght'", "did you mean 'last.weight'?"]),
+    ({"train": "tail.*"}, ["no variable 'tail.*'", "the model has 'first.weight'"]),
+    ({"train": ["all", "!*"]}, ["nothing of the model is left"]),
+    ({"train": "y"}, ["'y' cannot be trained"]),
+    ({"output": "z"}, ["no output 'z'"]),
+    ({"settings": {"decey": 1}}, ["no setting of 'adam' 'decey'", "did you mean 'decay'?"]),
+    ({"batch": 4, "accumulate": 5}, ["a batch of 4 samples cannot be cut into 5 runs"]),
+])
+def test_wrong_plans(options, says):
+    with pytest.raises(aglow.UsageError) as raised:
+        trainer(**options)
+    for words in says:
+        assert words in str(raised.value)
+
+
+def test_wrong_data():
+    made = trainer(batch=8)
+
+    def refused(*data, **options):
+        with pytest.raises(aglow.UsageError) as raised:
+            made.fit(*data, **options)
+        return str(raised.value)
+
+    assert "label 7 of sample 5 is out of range: expected 0 to 2" in refused(X, np.where(np.arange(96) == 5, 7, LABELS))
+    assert "label -1 of sample 0" in refused(X, LABELS - LABELS[0] - 1)
+    assert "expected i64[N] for the target, got f32[96]" in refused(X, LABELS.astype("f4"))
+    assert "96 samples, but the target has 95" in refused(X, LABELS[:95])
+    assert "expected f32[N,4]" in refused(X[:, :3], LABELS)
+    assert "no input 'z'" in refused({"z": X}, LABELS)
+    assert "data for validation" in refused(X, LABELS, validation=(X, LABELS + 3))
+    assert "'cosin' is not a schedule" in refused(X, LABELS, schedule="cosin")
+    assert "less than a batch" in refused(X[:5], LABELS[:5], drop_last=True)
+    assert "needs data for validation" in refused(X, LABELS, patience=2)
+    assert "there are no samples" in refused(X[:0], LABELS[:0])
+
+
+def test_the_first_operator_that_is_not_finite_is_named(backend):
+    proto = models.model([models.node("Mul", "x scale", "a"), models.node("Log", "a", "b"), models.node("Mul", "b two", "y")],
+                         [models.value("x", ["n", 1])], [models.value("y", ["n", 1])],
+                         {"scale": np.ones(1, "f4"), "two": np.full(1, 2, "f4")})
+    made = trainer(model=proto, loss="squared-error", train="scale", batch=2, backend=backend)
+    x = np.float32([[1], [2], [3], [4], [5], [0]])
+    with pytest.raises(aglow.BadModelError, match=r"the loss is infinite in step 3 of epoch 1: "
+                       r"node 'Log_node' \(Log\) made the first infinity of finite values"):
+        made.fit(x, np.zeros_like(x), shuffle=False, rate=1e-6)
+    x[3] = np.nan
+    with pytest.raises(aglow.BadModelError, match="the loss is NaN in step 2 of epoch 1: input 'x' holds NaN"):
+        trainer(model=proto, loss="squared-error", train="scale", batch=2).fit(x, np.zeros_like(x), shuffle=False)
+
+
+def test_checkpoints_of_others_and_damaged_ones(tmp_path):
+    kept = tmp_path / "c"
+    made = trainer()
+    made.fit(X, LABELS, checkpoint=kept)
+    for other, says in ((trainer(optimizer="sgd"), "optimizer sgd"), (trainer(batch=16), "another model"),
+                        (trainer(model=training.classifier(hidden=8)), "another model")):
+        with pytest.raises(aglow.UsageError, match=says):
+            other.load(kept)
+    with pytest.raises(aglow.UsageError, match="seed 0, this training 1"):
+        trainer(seed=1).fit(X, LABELS, checkpoint=kept, resume=True)
+    before = {name: made.state[name] for name in made.state}
+    content = kept.read_bytes()
+    for size in (0, 10, 60, len(content) // 2, len(content) - 1):
+        kept.write_bytes(content[:size])
+        with pytest.raises(aglow.BadModelError, match="checkpoint"):
+            made.load(kept)
+    for name, value in before.items():
+        np.testing.assert_array_equal(made.state[name], value)
+    with pytest.raises(aglow.FileError):
+        made.load(tmp_path / "missing")
+
+
+LIMITED = """
+import resource, sys
+sys.path[:0] = {path!r}
+import numpy as np
+import aglow, training_models as training
+x, labels = training.clusters()
+made = aglow.Trainer(training.classifier(), backend="interpreter", batch=32)
+made.fit(x, labels, checkpoint={kept!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+try:
+    made.fit(x, labels, checkpoint={kept!r})
+except aglow.FileError as fault:
+    print(fault.code)
+"""
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
+    kept = tmp_path / "c"
+    script = LIMITED.format(path=[str(PROGRAM.parent / "python"), str(pathlib.Path(__file__).parent)], kept=str(kept))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "E802\n", done.stderr
+    made = trainer()
+    made.load(kept)
+    assert made.steps == 3 and list(tmp_path.iterdir()) == [kept]
