@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the models of docs/tour.md and docs/training.md, and arrays for them: python docs/tour/make_model.py (needs onnx
-and numpy)."""
+"""Writes the models of docs/tour.md and docs/training.md, and arrays for them: python docs/tour/make_model.py.
+
+It needs onnx and numpy.
+"""
 import pathlib
 
 import numpy as np

@@ -36,8 +36,8 @@ def weights(path):
 
 
 def test_prints_epochs_and_writes_the_model(train, folder, backend):
-    outcome = train("--data", "x=x.npy", "--data", "target=y.npy", "--validation", "data.npz", "--epochs", "3", "--rate",
-                    "0.02", "--batch", "16", "-o", "out.onnx")
+    outcome = train("--data", "x=x.npy", "--data", "target=y.npy", "--validation", "data.npz", "--epochs", "3",
+                    "--rate", "0.02", "--batch", "16", "-o", "out.onnx")
     assert outcome.code == 0 and outcome.err == "", outcome.err
     lines = outcome.out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
@@ -81,10 +81,12 @@ def test_wrong_uses(train, folder, arguments, code, says):
 
 def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(program, train, folder):
     """kill -9 at any time leaves the last good checkpoint, from which the training goes on."""
-    options = ["--data", "data.npz", "--epochs", "60", "--batch", "8", "--checkpoint-every", "1", "--backend", "interpreter"]
+    options = ["--data", "data.npz", "--epochs", "60", "--batch", "8", "--checkpoint-every", "1",
+               "--backend", "interpreter"]
     outcome = train(*options, "--checkpoint", "whole.ckpt", "-o", "whole.onnx")
     assert outcome.code == 0, outcome.err
-    command = [str(program), "train", "m.onnx", *options, "--checkpoint", "run.ckpt", "--resume", "-o", "run.onnx", "-q"]
+    command = [str(program), "train", "m.onnx", *options, "--checkpoint", "run.ckpt", "--resume", "-o",
+               "run.onnx", "-q"]
     rng = np.random.default_rng(0)
     killed = 0
     for _ in range(200):

@@ -118,7 +118,8 @@ def test_what_constants_are_folded_to_can_be_trained():
     """A weight in a Constant node, and one that is computed from others when compiling."""
     weight = np.arange(8, dtype=np.float32).reshape(2, 4)
     proto = models.model([models.node("Constant", "", "held", value=numpy_helper.from_array(weight)),
-                          models.node("Transpose", "held", "turned", perm=[1, 0]), models.node("MatMul", "x turned", "y")],
+                          models.node("Transpose", "held", "turned", perm=[1, 0]),
+                          models.node("MatMul", "x turned", "y")],
                          [models.value("x", ["n", 4])], [models.value("y", ["n", 2])])
     target = np.ones((len(X), 2), np.float32)
     exported = {}
@@ -284,7 +285,8 @@ def test_wrong_data():
 
 
 def test_the_first_operator_that_is_not_finite_is_named(backend):
-    proto = models.model([models.node("Mul", "x scale", "a"), models.node("Log", "a", "b"), models.node("Mul", "b two", "y")],
+    proto = models.model([models.node("Mul", "x scale", "a"), models.node("Log", "a", "b"),
+                          models.node("Mul", "b two", "y")],
                          [models.value("x", ["n", 1])], [models.value("y", ["n", 1])],
                          {"scale": np.ones(1, "f4"), "two": np.full(1, 2, "f4")})
     made = trainer(model=proto, loss="squared-error", train="scale", batch=2, backend=backend)
