@@ -61,7 +61,27 @@ TEST(BlockedLayout, NarrowFloatsAreConvolvedInF32) {
     EXPECT_EQ(targets(f), 2);
     EXPECT_EQ(countOf(f, Op::Transpose), 2) << "the way in, and the way out";
     for (const auto& node : f.nodes())
-      if (node->op() == Op::MaxPool) EXPECT_EQ(node->type().kind(), ElemKind::Float32);
+      if (node->op() == Op::MaxPool || node->op() == Op::Relu) EXPECT_EQ(node->type().kind(), ElemKind::Float32);
+    EXPECT_EQ(countOf(f, Op::Cast), 3) << "to the narrow kind, to f32, and once back";
+  }
+}
+
+TEST(BlockedLayout, WhatJumpsTakesNarrowFloats) {
+  Network n;
+  const auto narrow = [&](double value, const Shape& shape) {
+    return n.b.constant(
+        Tensor::of(Type(ElemKind::Float16, shape), std::vector<double>(static_cast<size_t>(shape.elements()), value)));
+  };
+  const Value x = n.b.casted(n.image({4, 32}), ElemKind::Float16);
+  const Value product = n.b.matMul(x, narrow(0.125, {32, 48}));
+  const Value clipped = n.b.mul(n.b.tanh(product), narrow(0.3, {}));
+  n.b.output("y", n.b.add(n.b.floor(clipped), clipped));
+  n.b.output("z", n.b.transposed(x, {1, 0}));
+  for (const auto& node : laidOut(n, 8).nodes()) {
+    if (node->op() == Op::Mul || node->op() == Op::Tanh) EXPECT_EQ(node->type().kind(), ElemKind::Float32);
+    if (node->op() == Op::Floor || node->op() == Op::Transpose) EXPECT_EQ(node->type().kind(), ElemKind::Float16);
+    // A factor that is a number is a constant in f32 as well.
+    if (node->op() == Op::Mul) EXPECT_TRUE(isConstant(node->input(1)));
   }
 }
 
