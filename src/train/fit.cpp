@@ -7,6 +7,7 @@
 
 #include "grad/differentiate.h"
 #include "lower/lower.h"
+#include "support/quote.h"
 #include "support/stopwatch.h"
 #include "train/not_finite.h"
 #include "train/trainer.h"
@@ -115,7 +116,8 @@ private:
       const std::span<const int64_t> rows = rowsOf(order, p.stepOfEpoch);
       const auto loss = t_.step(data_, rows, rates_.back());
       if (!loss.ok()) return loss.error();
-      if (!std::isfinite(*loss)) return explain(order, *loss);
+      if (!std::isfinite(*loss))
+        return explain(order, fmt::format("the loss is {}", std::isnan(*loss) ? "NaN" : "infinite"));
       ++p.step;
       ++p.stepOfEpoch;
       p.lossSum += *loss * static_cast<double>(rows.size());
@@ -136,6 +138,12 @@ private:
       if (const Status written = writeCheckpoint(); !written.ok()) return written.error();
       return true;
     }
+    // A last step may spoil what no loss has seen yet.
+    for (const std::string& name : t_.variables())
+      if (!isFinite(*t_.state(name))) {
+        --p.stepOfEpoch;
+        return explain(order, fmt::format("{} is not finite", aglow::quoted(name)));
+      }
     rates_.clear();
     return endEpoch(static_cast<double>(p.lossSamples - first) / watch.seconds());
   }
@@ -198,16 +206,14 @@ private:
   }
 
   // Repeats the steps since the last copy up to the one that made what is not finite, and computes that node by node.
-  Diagnosed<bool> explain(const std::vector<int64_t>& order, double loss) {
-    const TrainingPosition& p = position();
-    const std::string what = fmt::format("the loss is {} in step {} of epoch {}", std::isnan(loss) ? "NaN" : "infinite",
-                                         p.stepOfEpoch + 1, p.epoch + 1);
-    auto cause = findCause(order);
-    std::string message = !cause.ok()      ? fmt::format("{}; why is not known: {}", what, cause.error().message)
-                          : cause->empty() ? what
-                                           : fmt::format("{}: {}", what, *cause);
+  Diagnosed<bool> explain(const std::vector<int64_t>& order, const std::string& fault) {
+    const std::string what = fmt::format("{} in step {} of epoch {}", fault, position().stepOfEpoch + 1,
+                                         position().epoch + 1 - position().firstEpoch);
+    const auto cause = findCause(order);
     return Error{.code = Code::RuntimeValue,
-                 .message = std::move(message),
+                 .message = !cause.ok()      ? fmt::format("{}; why is not known: {}", what, cause.error().message)
+                            : cause->empty() ? what
+                                             : fmt::format("{}: {}", what, *cause),
                  .where = {},
                  .hint = "a smaller rate, clipped gradients (--clip-norm), or other data may help"};
   }

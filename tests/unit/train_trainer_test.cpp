@@ -236,6 +236,17 @@ TEST_F(TrainerTest, FindsTheUpdateThatOverflowed) {
   EXPECT_THAT(fitted.diagnostics().errors().front().text(), HasSubstr("made the first"));
 }
 
+// Only the last step of all goes wrong: no loss comes after it.
+TEST_F(TrainerTest, FindsALastStepThatOverflowed) {
+  const auto trainer = open(linear(2), plan(2));
+  FitOptions options{.epochs = 1, .shuffle = false};
+  options.rateOf = [](int64_t step) -> Diagnosed<double> { return step == 4 ? 3e38 * 10 : 0.01; };
+  const auto fitted = trainer->fit(points(), options);
+  ASSERT_FALSE(fitted.ok());
+  EXPECT_THAT(fitted.diagnostics().errors().front().text(),
+              AllOf(HasSubstr("is not finite in step 5 of epoch 1"), HasSubstr("E208")));
+}
+
 TEST_F(TrainerTest, SaysWhichArrayDoesNotFit) {
   const auto trainer = open(linear(4), plan(4));
   const auto faultOf = [&](const Dataset& data) {
