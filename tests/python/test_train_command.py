@@ -47,6 +47,18 @@ def test_prints_epochs_and_writes_the_model(train, folder, backend):
     assert all(not np.array_equal(before[name], after[name]) for name in before)
 
 
+def test_a_bar_on_a_screen(program, folder):
+    """Lines go to stdout as always; the bar is on the screen alone, and is gone in the end."""
+    screen, end = os.openpty()
+    done = subprocess.run([str(program), "train", "m.onnx", "--data", "data.npz", "--epochs", "2", "--batch", "16"],
+                          cwd=folder, stdout=subprocess.PIPE, stderr=end, text=True, timeout=60)
+    os.close(end)
+    shown = os.read(screen, 1 << 16).decode()
+    os.close(screen)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2
+    assert "epoch 2/2 [====" in shown and "6/6 loss" in shown and "samples/s" in shown and shown.endswith("\r\x1b[K")
+
+
 def test_json_is_one_document(train):
     outcome = train("--data", "data.npz", "--epochs", "2", "--json")
     report = json.loads(outcome.out)

@@ -131,6 +131,18 @@ def test_what_constants_are_folded_to_can_be_trained():
     np.testing.assert_allclose(exported["held"], exported["turned"], rtol=1e-4, atol=1e-5)
 
 
+def test_constants_that_decide_shapes_are_left_alone():
+    proto = models.model([models.node("Cast", "sizes", "whole", to=onnx.TensorProto.INT64),
+                          models.node("Reshape", "x whole", "a"), models.node("MatMul", "a weight", "y")],
+                         [models.value("x", ["n", 2, 2])], [models.value("y", ["n", 3])],
+                         {"sizes": np.float32([-1, 4]), "weight": np.ones((4, 3), "f4")})
+    made = trainer(model=proto, loss="squared-error")
+    assert made.variables == ("weight",)
+    made.fit(X.reshape(-1, 2, 2), np.ones((len(X), 3), "f4"))
+    with pytest.raises(aglow.UsageError, match="'sizes' cannot be trained: .* decides a shape"):
+        trainer(model=proto, loss="squared-error", train=["sizes", "weight"])
+
+
 def test_seeds_decide_on_everything():
     def result(**options):
         made = trainer(batch=10, **options)
