@@ -169,6 +169,16 @@ def quantized_net():
     fills.extend([given("f_w", fc, 0.01, 141), given("f_b", np.zeros(10, np.int32), 0.015, 0)])
     sums = integers("g").reshape(2, 64) @ (fc.astype(int) - 141).T
     layer("Int8FC", ["g", "f_w", "f_b"], "f", 9.0, 127, to_bytes(sums, 9 / (1.5 * 0.01), 127))
+    layer("Int8FCRelu", ["g", "f_w", "f_b"], "h", 8.5, 33, to_bytes(sums, 8.5 / (1.5 * 0.01), 33, 33))
+    layer("Int8Add", ["f", "h"], "e", 16.0, 101, to_bytes(real("f") + real("h"), 16, 101))
+    up, bias = some_bytes(32, 3, 3, 12), rng.integers(-3000, 3000, 12).astype(np.int32)
+    fills.extend([given("t_w", up, 0.01, 119), given("t_b", bias, 0.04, 0)])
+    shares = np.einsum("nhwi,iklo->nhwklo", integers("m"), up.astype(int) - 119)
+    sums = np.zeros((2, 2 * 4 + 1, 2 * 5 + 1, 12), int)
+    for k, l in np.ndindex(3, 3):
+        sums[:, k : k + 8 : 2, l : l + 10 : 2] += shares[:, :, :, k, l]
+    layer("Int8ConvTranspose", ["m", "t_w", "t_b"], "t", 31.7, 140, to_bytes(sums + bias, 31.7 / (4 * 0.01), 140),
+          kernel=3, stride=2, pad=0, order="NHWC")
     layer("Int8Sigmoid", ["f"], "y", 1 / 256, 0, to_bytes(1 / (1 + np.exp(-real("f"))), 1 / 256, 0))
     net = Net("int8", [*ops, Op("Int8Dequantize", ["f"], ["z"])], ["x"], [*blobs, "z"])
     return net, Net("init", fills), x, [*(answer for answer, _, _ in blobs.values()), real("f").astype(np.float32)]
