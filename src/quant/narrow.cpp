@@ -84,7 +84,7 @@ Result<bool> useHalves(Function& function, const Names& keepFloat) {
 
 Result<bool> quantizeWeightsOnly(Function& function, const Names& keepFloat, int bits) {
   // Fewer bits are for weights that come from memory. Those that stay in the nearest caches are not waited for.
-  constexpr int64_t kBlock = 32, kNear = int64_t{64} << 10, kFloatBytes = 4;
+  constexpr int64_t kBlock = 32, kNear = int64_t{128} << 10, kFloatBytes = 4;
   std::unordered_map<const Node*, Value> weights;  // by the constant
   return building([&] {
     Builder b(function);
