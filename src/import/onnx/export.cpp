@@ -9,6 +9,7 @@
 
 #include "import/onnx/export_ops.h"
 #include "import/onnx/own_domain.h"
+#include "import/onnx/tensor_proto.h"
 #include "support/quote.h"
 #include "support/utf8.h"
 
@@ -30,22 +31,6 @@ std::string asUtf8(std::string_view name) {
   }
   return valid;
 }
-
-// Several elements of kinds narrower than a byte share one, the first in the lowest bits.
-std::shared_ptr<std::vector<std::byte>> packedBytes(const Tensor& t) {
-  const int bits = elemInfo(t.type().kind()).bits, perByte = 8 / bits;
-  const unsigned mask = (1U << bits) - 1;
-  auto packed =
-      std::make_shared<std::vector<std::byte>>(static_cast<size_t>((t.type().elements() + perByte - 1) / perByte));
-  for (int64_t i = 0; i < t.type().elements(); ++i)
-    (*packed)[static_cast<size_t>(i / perByte)] |=
-        static_cast<std::byte>((static_cast<unsigned>(t.data()[i]) & mask) << (i % perByte * bits));
-  return packed;
-}
-
-bool isPacked(ElemKind kind) { return kind != ElemKind::Bool && elemInfo(kind).bits < 8; }
-
-int32_t onnxKind(ElemKind kind) { return elemInfo(storageKind(kind)).onnx; }
 
 class Exporter : public ExportScope {
 public:
@@ -118,13 +103,9 @@ private:
     if (isQuantized(type.kind())) model_.metadata.emplace_back(quantizedTypeKey(name), type.text());
   }
 
-  ValueInfo valueInfo(std::string name, const Type& type) {
-    ValueInfo info{.name = std::move(name), .type = {.kind = TypeProto::Kind::Tensor, .hasShape = true}};
-    info.type.elemType = onnxKind(type.kind());
-    for (const int64_t extent : type.shape().dims())
-      info.type.dims.push_back({.kind = Dim::Kind::Value, .value = extent, .symbol = {}});
+  ValueInfo valueInfo(const std::string& name, const Type& type) {
     usesTwoBits_ = usesTwoBits_ || type.kind() == ElemKind::Int2 || type.kind() == ElemKind::UInt2;
-    return info;
+    return infoOf(name, type);
   }
 
   void addConstant(const aglow::Constant& constant) {
@@ -135,21 +116,8 @@ private:
   }
 
   void addInitializer(const std::string& name, const Tensor& tensor) {
-    TensorProto proto;
-    proto.name = name;
-    proto.dims = tensor.type().shape().dims();
-    proto.dataType = onnxKind(tensor.type().kind());
-    if (isPacked(tensor.type().kind())) {
-      const auto packed = packedBytes(tensor);
-      proto.raw = *packed;
-      keep_.push_back(packed);
-    } else {
-      auto shared = std::make_shared<Tensor>(tensor);
-      proto.raw = {shared->data(), static_cast<size_t>(shared->bytes())};
-      keep_.push_back(std::move(shared));
-    }
     usesTwoBits_ = usesTwoBits_ || tensor.type().kind() == ElemKind::Int2 || tensor.type().kind() == ElemKind::UInt2;
-    model_.graph.initializers.push_back(std::move(proto));
+    model_.graph.initializers.push_back(protoOf(name, tensor, keep_));
   }
 
   // A result that is saved has the output's name, unless it has another one already.

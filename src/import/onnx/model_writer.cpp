@@ -3,8 +3,6 @@
 
 #include <filesystem>
 
-#include "import/wire/wire_writer.h"
-
 namespace aglow::onnx {
 
 namespace {
@@ -158,6 +156,9 @@ Writer modelOf(const Model& model, ExternalData* external) {
 }
 
 }  // namespace
+
+Writer messageOf(const TensorProto& tensor) { return tensorOf(tensor, nullptr); }
+Writer messageOf(const ValueInfo& info) { return valueOf(info); }
 
 Status addModel(FileSet& files, const std::string& path, const Model& model, const WriteOptions& options) {
   size_t bytes = 0;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "import/onnx/proto.h"
+#include "import/wire/wire_writer.h"
 #include "support/file_set.h"
 
 namespace aglow::onnx {
@@ -18,5 +19,9 @@ Status addModel(FileSet& files, const std::string& path, const Model& model, con
 Status writeModel(const std::string& path, const Model& model, const WriteOptions& options = {});
 // The file's bytes with all tensors inside.
 std::string serialized(const Model& model);
+
+// Single messages of it. Tensors have raw data, which is not copied; values are tensors of known extents.
+wire::Writer messageOf(const TensorProto& tensor);
+wire::Writer messageOf(const ValueInfo& info);
 
 }  // namespace aglow::onnx

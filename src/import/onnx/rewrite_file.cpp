@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
 
+#include "import/onnx/model_writer.h"
 #include "import/onnx/tensor_data.h"
+#include "import/onnx/tensor_proto.h"
 #include "import/wire/wire.h"
-#include "import/wire/wire_writer.h"
 
 namespace aglow::onnx {
 
@@ -16,11 +17,11 @@ namespace {
 using wire::Reader;
 using wire::Writer;
 
-constexpr uint32_t kGraph = 7;                                           // of a model
-constexpr uint32_t kNode = 1, kInitializer = 5;                          // of a graph
-constexpr uint32_t kDims = 1, kDataType = 2, kTensorName = 8, kRaw = 9;  // of a tensor
-constexpr uint32_t kTensorLocation = 14;
-constexpr uint32_t kOutputs = 2;  // of a node
+constexpr uint32_t kGraph = 7;                                // of a model
+constexpr uint32_t kNode = 1, kInitializer = 5, kInput = 11;  // of a graph
+constexpr uint32_t kTensorName = 8, kTensorLocation = 14;     // of a tensor
+constexpr uint32_t kOutputs = 2;                              // of a node
+constexpr int64_t kInitializersAlone = 4;                     // since this version they need not be inputs as well
 constexpr size_t kLargestFile = (size_t{1} << 31) - 1;
 
 std::string textAt(Reader message, uint32_t field) {
@@ -28,15 +29,6 @@ std::string textAt(Reader message, uint32_t field) {
   while (message.next())
     if (message.field() == field) text = message.text();
   return text;
-}
-
-Writer tensorOf(const std::string& name, const Tensor& tensor) {
-  Writer w;
-  if (tensor.type().rank() > 0) w.packed(kDims, tensor.type().shape().dims());
-  w.integer(kDataType, elemInfo(tensor.type().kind()).onnx);
-  w.text(kTensorName, name);
-  w.borrowed(kRaw, {tensor.data(), static_cast<size_t>(tensor.bytes())});
-  return w;
 }
 
 class Rewriting {
@@ -58,8 +50,11 @@ public:
       }
       graph.copyTo(w);
     }
-    for (const auto& [name, value] : values_) w.message(kInitializer, tensorOf(name, value));
-    for (const auto& [name, value] : inside_) w.message(kInitializer, tensorOf(name, value));
+    for (const auto* tensors : {&values_, &std::as_const(inside_)})
+      for (const auto& [name, value] : *tensors) w.message(kInitializer, messageOf(protoOf(name, value, keep_)));
+    for (const auto& [name, value] : values_)
+      if (model_.irVersion < kInitializersAlone && !isInput(name))
+        w.message(kInput, messageOf(infoOf(name, value.type())));
     return w;
   }
 
@@ -84,6 +79,11 @@ private:
     return any;
   }
 
+  bool isInput(const std::string& name) const {
+    return std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
+                       [&](const ValueInfo& info) { return info.name == name; });
+  }
+
   void inside(const std::string& name) {
     for (const TensorProto& proto : model_.graph.initializers) {
       if (proto.name != name) continue;
@@ -98,6 +98,7 @@ private:
   const Model& model_;
   const std::map<std::string, Tensor>& values_;
   std::map<std::string, Tensor> inside_;
+  std::vector<std::shared_ptr<const void>> keep_;
   Status status_;
 };
 
