@@ -71,19 +71,21 @@ Result<std::map<std::string, std::string>> filesOf(const std::vector<std::string
   return files;
 }
 
+// An array of the kind that the file itself has.
+Result<Tensor> readArray(const std::string& path) {
+  AGLOW_TRY(const NpyHeader header, readNpyHeader(path));
+  if (const std::optional<ElemKind> kind = elemKindByNpy(header.descr)) return readNpy(path, *kind);
+  return Error{
+      .code = Code::BadNpy, .message = fmt::format("arrays of type {} are not supported", header.descr), .where = path};
+}
+
 Result<Dataset> readData(const std::vector<std::string>& words, const TrainingModule& module, std::string_view option) {
   AGLOW_TRY(auto files, filesOf(words, module, option));
   Dataset data;
   const auto target = files.find(std::string(kTarget));
   if (target == files.end())
     return usage(fmt::format("{} names no targets", option), fmt::format("{} {}=FILE.npy", option, kTarget));
-  AGLOW_TRY(const NpyHeader header, readNpyHeader(target->second));
-  const std::optional<ElemKind> kind = elemKindByNpy(header.descr);
-  if (!kind)
-    return Error{.code = Code::BadNpy,
-                 .message = fmt::format("targets of type {} are not supported", header.descr),
-                 .where = target->second};
-  AGLOW_TRY(data.target, readNpy(target->second, *kind));
+  AGLOW_TRY(data.target, readArray(target->second));
   files.erase(target);
   for (const auto& [name, path] : files) {
     const auto input = std::find_if(module.inputs.begin(), module.inputs.end(),
@@ -108,9 +110,15 @@ Result<TrainingPlan> planOf(const TrainOptions& train, const ParsedOptions& opti
   plan.batch = train.batch;
   plan.accumulate = train.accumulate;
   plan.import = options.import;
-  if (!source.model) return plan;
   std::vector<std::string> fixed = train.request.inputs;
   fixed.insert(fixed.end(), train.request.model.values.begin(), train.request.model.values.end());
+  if (!source.model) {
+    for (const std::string& word : fixed) {
+      AGLOW_TRY(const auto pair, splitAtEquals(word, "--input"));
+      AGLOW_TRY(plan.fixed[pair.first], readArray(pair.second));
+    }
+    return plan;
+  }
   AGLOW_TRY(const auto values, readInputs(source.model->graph, fixed, "--input"));
   for (const auto& [name, value] : values) {
     if (!value.isTensor()) return usage(fmt::format("--input {}: expected a tensor", name));

@@ -284,6 +284,7 @@ private:
 };
 
 Diagnosed<FitResult> Trainer::fit(const Dataset& data, const FitOptions& options) {
+  const std::lock_guard lock(mutex_);
   if (options.epochs < 0 || options.patience < 0 || options.checkpointEvery < 0 || !std::isfinite(options.rate))
     return Error{.code = Code::Usage,
                  .message = "epochs, patience and steps between checkpoints are from 0 on, and the rate is finite"};

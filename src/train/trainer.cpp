@@ -143,6 +143,7 @@ Result<double> Trainer::step(const CheckedData& data, std::span<const int64_t> r
 }
 
 Diagnosed<EvaluationResult> Trainer::evaluate(const Dataset& data) {
+  const std::lock_guard lock(mutex_);
   const auto checked = checkData(data, module_);
   if (!checked.ok()) return checked.error();
   EvaluationResult result;
@@ -165,6 +166,7 @@ Diagnosed<EvaluationResult> Trainer::evaluate(const Dataset& data) {
 }
 
 Diagnosed<Tensor> Trainer::predict(const std::map<std::string, Tensor>& inputs) {
+  const std::lock_guard lock(mutex_);
   if (inputs.empty()) return Error{.code = Code::MissingBinding, .message = "no inputs are given"};
   const Tensor& first = inputs.begin()->second;
   if (first.type().rank() == 0)
@@ -214,6 +216,7 @@ Status Trainer::setState(const std::string& name, const Tensor& value) {
 }
 
 void Trainer::reset() {
+  const std::lock_guard lock(mutex_);
   network_->resetState();
   position_ = {.seed = position_.seed};
 }
@@ -230,6 +233,7 @@ Status Trainer::restore(const Saved& states) {
 }
 
 Status Trainer::save(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
   return writeCheckpoint(
       path,
       {.model = module_.model, .settings = module_.settings, .position = position_, .state = saved(), .best = {}});
@@ -256,6 +260,7 @@ Result<Checkpoint> Trainer::checkedCheckpoint(const std::string& path) const {
 }
 
 Status Trainer::restore(const std::string& path) {
+  const std::lock_guard lock(mutex_);
   AGLOW_TRY(const Checkpoint checkpoint, checkedCheckpoint(path));
   AGLOW_OK(restore(checkpoint.state));
   position_ = checkpoint.position;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,7 @@ struct EvaluationResult {
   std::optional<double> accuracy;  // of losses that take labels
 };
 
+// Safe from several threads, which take turns. What reports are given to may call it.
 class Trainer {
 public:
   static Diagnosed<std::unique_ptr<Trainer>> open(TrainingSource source, TrainingPlan plan, CompileOptions compile = {},
@@ -125,6 +127,7 @@ private:
   TrainingPlan plan_;
   TrainingModule module_;  // the network has one of its own
   std::unique_ptr<Network> network_;
+  mutable std::recursive_mutex mutex_;  // of all below
   Call predict_, evaluate_, train_, update_;
   TrainingPosition position_;
 };
