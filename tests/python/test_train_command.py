@@ -127,6 +127,21 @@ def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(pr
     assert (folder / "run.ckpt").read_bytes() == (folder / "whole.ckpt").read_bytes()
 
 
+def test_inputs_that_are_the_same_for_all_samples(aglow, folder):
+    """Of a model, and of a text form."""
+    scaled = "func @main {\n %y = Mul(@x, @factor)\n %z = Mul(%y, @w)\n Save(%z, @z)\n }"
+    (folder / "scaled.graph").write_text("module {\n state @w : f32[4] = [1, 1, 1, 1]\n placeholder @x : f32[8,4]\n"
+                                         f" placeholder @factor : f32[4]\n placeholder @z : f32[8,4]\n {scaled}\n}}\n")
+    np.save(folder / "factor.npy", np.full(4, 2, "f4"))
+    x = np.load(folder / "x.npy")
+    np.save(folder / "t.npy", 6 * x)
+    outcome = aglow("train", "scaled.graph", "--data", "x=x.npy", "--data", "target=t.npy", "--input", "factor=factor.npy",
+                    "--loss", "squared-error", "--epochs", "40", "--batch", "8", "--rate", "0.1", "-o", "out.onnx",
+                    cwd=folder)
+    assert outcome.code == 0, outcome.err
+    np.testing.assert_allclose(weights(folder / "out.onnx")["w"], np.full(4, 3), rtol=0.05)
+
+
 def test_a_module_becomes_a_bundle_that_trains(train, aglow, folder):
     assert train("--module", "steps.graph", "--batch", "8", "--optimizer", "sgd").code == 0
     outcome = aglow("compile", "steps.graph", "--emit", "bundle", "-o", "out", cwd=folder)

@@ -1,4 +1,5 @@
 """aglow.Trainer: what is trained and how, checkpoints, what is exported, and every fault."""
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -219,6 +220,42 @@ def test_exports_hold_what_lay_in_other_files(tmp_path):
     wanted = {t.name: numpy_helper.to_array(t) for t in training.classifier().graph.initializer}
     for tensor in exported.graph.initializer:
         np.testing.assert_array_equal(numpy_helper.to_array(tensor), wanted[tensor.name])
+
+
+def test_exports_of_old_models_and_of_narrow_kinds(tmp_path):
+    """Before IR version 4 initializers are inputs too; values of 4 bits share bytes, also those that move into the file."""
+    proto = models.model([models.node("Constant", "", "held", value=numpy_helper.from_array(np.ones((4, 2), "f4"))),
+                          models.node("MatMul", "x held", "y")], [models.value("x", ["n", 4])],
+                         [models.value("y", ["n", 2])], opset=8)
+    proto.ir_version = 3
+    made = trainer(model=proto, loss="squared-error")
+    made.export(tmp_path / "old.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "old.onnx"))
+    np.testing.assert_allclose(aglow.compile(tmp_path / "old.onnx")(X), X @ np.ones((4, 2), "f4"), rtol=1e-5)
+
+    narrow = helper.make_tensor("narrow", onnx.TensorProto.INT4, [4, 2], [1, -2, 3, -4, 5, -6, 7, -8])
+    proto = models.model([models.node("DequantizeLinear", "narrow scale", "held"), models.node("MatMul", "x held", "a"),
+                          models.node("Add", "a bias", "y")], [models.value("x", ["n", 4])],
+                         [models.value("y", ["n", 2])], {"scale": np.float32(0.5), "bias": np.zeros(2, "f4")})
+    proto.graph.initializer.append(narrow)
+    onnx.save(proto, tmp_path / "narrow.onnx", save_as_external_data=True, size_threshold=0, convert_attribute=False)
+    made = trainer(model=tmp_path / "narrow.onnx", loss="squared-error")
+    assert made.variables == ("bias",)
+    made.export(tmp_path / "out.onnx")
+    exported = {t.name: t for t in onnx.load(tmp_path / "out.onnx", load_external_data=False).graph.initializer}
+    assert not exported["narrow"].external_data
+    np.testing.assert_array_equal(numpy_helper.to_array(exported["narrow"]), numpy_helper.to_array(narrow))
+
+
+def test_threads_take_turns():
+    made = trainer(batch=8)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(made.fit, X, LABELS, epochs=2) for _ in range(3)]
+        jobs += [pool.submit(made.evaluate, X, LABELS) for _ in range(5)] + [pool.submit(made.predict, X)]
+        for job in jobs:
+            job.result(60)
+    assert made.steps == 3 * 2 * 12
+    assert made.fit(X, LABELS, callbacks=[lambda report: made.evaluate(X, LABELS).loss < 0]).steps == 84
 
 
 def test_a_module_that_trains(tmp_path):
