@@ -48,7 +48,7 @@ public:
       levels[i] = level(values_[i] / scale);
       errors[i] = levels[i] - values_[i] / scale;
     }
-    if (few_) balance(levels, errors);
+    balance(levels, errors);
     return levels;
   }
 
@@ -83,7 +83,7 @@ private:
   }
 
   float middle_;
-  bool few_;  // levels, so that a smaller range may err less, and errors that add up matter more than single ones
+  bool few_;  // levels, so that a smaller range may err less
   std::vector<float> values_;
 };
 

@@ -58,7 +58,7 @@ def test_products_are_the_same_on_both_backends(aglow, tmp_path, rng, precision,
     assert sqnr(np.maximum(x @ weights, 0), results["cpu"]) >= REACHED[precision] - 3
 
 
-def layers(rng, depth, width=160):
+def layers(rng, depth, width=192):
     """Relu after product, `depth` of them: inputs of all but the first are never negative."""
     weights = {f"w{i}": (rng.standard_normal((width, width)) * (2 / width) ** 0.5).astype(np.float32) for i in range(depth)}
     nodes = []
@@ -71,8 +71,8 @@ def layers(rng, depth, width=160):
 @pytest.mark.parametrize("precision, least", [("int8-weights", 38), ("int4-weights", 14.5)])
 def test_errors_of_many_layers_stay_small(aglow, tmp_path, rng, precision, least):
     nodes, weights = layers(rng, 8)
-    model = saved(tmp_path / "m.onnx", nodes, {"x": [20, 160]}, {"r8": [20, 160]}, weights)
-    x = np.abs(rng.standard_normal((20, 160))).astype(np.float32)
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [20, 192]}, {"r8": [20, 192]}, weights)
+    x = np.abs(rng.standard_normal((20, 192))).astype(np.float32)
     assert sqnr(ran(aglow, model, x, tmp_path), ran(aglow, model, x, tmp_path, "--precision", precision)) >= least
 
 
@@ -207,8 +207,8 @@ def test_layers_may_stay_floats(aglow, tmp_path):
 def test_from_python(tmp_path, rng):
     aglow = pytest.importorskip("aglow")
     nodes, weights = layers(rng, 1)
-    model = saved(tmp_path / "m.onnx", nodes, {"x": [1, 160]}, {"r1": [1, 160]}, weights)
-    x = rng.standard_normal((1, 160)).astype(np.float32)
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [1, 192]}, {"r1": [1, 192]}, weights)
+    x = rng.standard_normal((1, 192)).astype(np.float32)
     exact = aglow.compile(model)(x)
     for precision, reached in REACHED.items():
         assert reached <= sqnr(exact, aglow.compile(model, precision=precision)(x)) < np.inf
