@@ -157,10 +157,8 @@ nlohmann::ordered_json jsonOf(const TrainingReport& report) {
   return epoch;
 }
 
-Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train) {
+Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train, const Schedule& schedule) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  auto schedule = Schedule::parse(train.schedule);
-  if (!schedule.ok()) return failed(schedule);
   auto data = readData(train.data, trainer.module(), "--data");
   if (!data.ok()) return failed(data);
   Dataset validation;
@@ -172,7 +170,7 @@ Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train) {
   Bar bar(train.quiet);
   FitOptions options{.epochs = train.epochs,
                      .rate = train.rate,
-                     .schedule = *schedule,
+                     .schedule = schedule,
                      .shuffle = !train.inOrder,
                      .dropLast = train.dropLast,
                      .validation = train.validation.empty() ? nullptr : &validation,
@@ -216,6 +214,8 @@ Diagnosed<Unit> execute(const TrainOptions& train) {
     return usage("a model is trained whole and in floats, without --stop-after, --start-from or --precision");
   if (train.data.empty() && train.module.empty())
     return usage("there is nothing to learn from", "name arrays with --data, or write the functions with --module");
+  auto schedule = Schedule::parse(train.schedule);
+  if (!schedule.ok()) return failed(schedule);
   auto source = readSource(model.model, model.init);
   if (!source.ok()) return failed(source);
   auto options = train.request.parse();
@@ -228,7 +228,7 @@ Diagnosed<Unit> execute(const TrainOptions& train) {
   if (!trainer.ok()) return trainer.diagnostics();
   if (!train.module.empty())
     if (const Status written = (*trainer)->exportModule(train.module); !written.ok()) return failed(written);
-  return train.data.empty() ? Diagnosed<Unit>(Unit{}) : fit(**trainer, train);
+  return train.data.empty() ? Diagnosed<Unit>(Unit{}) : fit(**trainer, train, *schedule);
 }
 
 template <class Rows>

@@ -24,7 +24,11 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def train(aglow, folder):
+def train(aglow, folder, monkeypatch):
+    """Runs the command, on the interpreter unless the test is for each backend."""
+    if "AGLOW_BACKEND" not in os.environ:
+        monkeypatch.setenv("AGLOW_BACKEND", "interpreter")
+
     def call(*arguments, **limits):
         return aglow("train", "m.onnx", *arguments, cwd=folder, **limits)
 
@@ -35,7 +39,7 @@ def weights(path):
     return {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
 
 
-def test_prints_epochs_and_writes_the_model(train, folder, backend):
+def test_prints_epochs_and_writes_the_model(backend, train, folder):
     outcome = train("--data", "x=x.npy", "--data", "target=y.npy", "--validation", "data.npz", "--epochs", "3",
                     "--rate", "0.02", "--batch", "16", "-o", "out.onnx")
     assert outcome.code == 0 and outcome.err == "", outcome.err
@@ -135,9 +139,9 @@ def test_inputs_that_are_the_same_for_all_samples(aglow, folder):
     np.save(folder / "factor.npy", np.full(4, 2, "f4"))
     x = np.load(folder / "x.npy")
     np.save(folder / "t.npy", 6 * x)
-    outcome = aglow("train", "scaled.graph", "--data", "x=x.npy", "--data", "target=t.npy", "--input", "factor=factor.npy",
-                    "--loss", "squared-error", "--epochs", "40", "--batch", "8", "--rate", "0.1", "-o", "out.onnx",
-                    cwd=folder)
+    outcome = aglow("train", "scaled.graph", "--data", "x=x.npy", "--data", "target=t.npy", "--input",
+                    "factor=factor.npy", "--loss", "squared-error", "--epochs", "40", "--batch", "8", "--rate",
+                    "0.1", "-o", "out.onnx", cwd=folder)
     assert outcome.code == 0, outcome.err
     np.testing.assert_allclose(weights(folder / "out.onnx")["w"], np.full(4, 3), rtol=0.05)
 

@@ -223,7 +223,7 @@ def test_exports_hold_what_lay_in_other_files(tmp_path):
 
 
 def test_exports_of_old_models_and_of_narrow_kinds(tmp_path):
-    """Before IR version 4 initializers are inputs too; values of 4 bits share bytes, also those that move into the file."""
+    """Before IR version 4 initializers are inputs too; values of 4 bits share bytes, also those that move in."""
     proto = models.model([models.node("Constant", "", "held", value=numpy_helper.from_array(np.ones((4, 2), "f4"))),
                           models.node("MatMul", "x held", "y")], [models.value("x", ["n", 4])],
                          [models.value("y", ["n", 2])], opset=8)
@@ -290,6 +290,26 @@ def test_models_of_others_are_tuned(tmp_path, name, train, loss):
     exported = aglow.compile(tmp_path / "tuned.onnx")
     first = {key: value[:1] for key, value in samples.items()}
     np.testing.assert_allclose(exported.run(first)[exported.outputs[0].name], made.predict(first), rtol=1e-4, atol=1e-4)
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+sys.path[:0] = {path!r}
+import aglow, training_models as training
+x, labels = training.clusters()
+made = aglow.Trainer(training.classifier(), backend="interpreter", batch=8)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    made.fit(x, labels, epochs=10**9)
+except KeyboardInterrupt:
+    print(made.steps > 0, made.evaluate(x, labels).loss >= 0)
+"""
+
+
+def test_ctrl_c_ends_a_training():
+    script = INTERRUPTED.format(path=[str(PROGRAM.parent / "python"), str(pathlib.Path(__file__).parent)])
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True True\n", done.stderr
 
 
 # ---------------------------------------------------------------- faults
