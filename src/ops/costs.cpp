@@ -69,6 +69,12 @@ double pool(const CostContext& use) {
                          [](double a, int64_t b) { return a * static_cast<double>(b); });
 }
 
+// A bin, a count, two ends and two sums for each element.
+double observe(const CostContext& use) {
+  constexpr double kEach = 8;
+  return kEach * static_cast<double>(use.type(2).elements()) / static_cast<double>(use.out.elements());
+}
+
 double everyInput(const CostContext& use) {
   const auto results = static_cast<double>(std::max<int64_t>(use.out.elements(), 1));
   return static_cast<double>(use.type(0).elements()) / results;

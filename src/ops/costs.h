@@ -27,6 +27,7 @@ CostRule once, twice;
 CostRule matMul, conv, blockedConv, winogradConv, depthwiseConv, narrowConv, byteDepthwiseConv;
 CostRule attention, recurrent, pool;
 CostRule everyInput;  // each element of the first operand takes part once
+CostRule observe;
 
 }  // namespace cost
 

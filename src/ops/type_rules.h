@@ -20,6 +20,6 @@ TypeRule attention, rnn, gru, lstm, resize;
 TypeRule gradient, regression, optimizer;
 TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, blockMatMul, narrowConv,
     byteDepthwiseConv;
-TypeRule quantize, dequantize, rescale, lookup, quantizeLinear, dequantizeLinear;
+TypeRule quantize, dequantize, rescale, lookup, observe, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ops/observed.h"
 #include "ops/type_rules.h"
 #include "ops/type_rules_support.h"
 #include "support/sizes.h"
@@ -111,4 +112,43 @@ Types lookup(const InferContext& c) {
   return std::vector{c.type(0).withKind(to)};
 }
 
+Types observe(const InferContext& c) {
+  const int64_t stepBits = c.attrs.integer("step_bits"), axis = c.attrs.integer("axis");
+  if (stepBits < 0 || stepBits > HistogramBins::kMostStepBits)
+    return badNode(fmt::format("expected 'step_bits' from 0 to {}, got {}", HistogramBins::kMostStepBits, stepBits));
+  AGLOW_OK(checkShape(c, 0, Shape{HistogramBins::of(stepBits).counts()}));
+  const bool blocked = c.attrs.flag("blocked");
+  if (blocked) {
+    AGLOW_OK(checkRank(c, 2, 3));
+    if (axis != 1) return badNode(fmt::format("expected 1 for 'axis' of blocked channels, got {}", axis));
+  } else if (axis != -1) {
+    AGLOW_OK(checkAxis("axis", axis, c.type(2).shape()));
+  }
+  const ObservedForm form = observedForm(c.attrs, c.type(2).shape());
+  AGLOW_TRY(const Shape lanes, computedShape({form.groups, form.lanes}));
+  const Shape most{kObservedRows, lanes.elements()};
+  const Type& channels = c.type(1);
+  // The last block may have lanes without a channel.
+  const bool fewer = blocked && channels.rank() == 2 && channels.dim(0) == kObservedRows && channels.dim(1) < most[1] &&
+                     channels.dim(1) > most[1] - form.lanes;
+  if (!fewer) AGLOW_OK(checkShape(c, 1, most));
+  return std::vector{c.type(0), c.type(1)};
+}
+
 }  // namespace aglow::infer
+
+namespace aglow {
+
+ObservedForm observedForm(const Attrs& attrs, const Shape& x) {
+  const int64_t axis = attrs.integer("axis");
+  if (axis < 0) return {1, 1, x.elements(), 1};
+  const int last = x.rank() - (attrs.flag("blocked") ? 1 : 0);
+  ObservedForm form{1, x[static_cast<int>(axis)], 1, last < x.rank() ? x[last] : 1};
+  for (int a = 0; a < last; ++a)
+    if (a != axis) (a < axis ? form.outer : form.rows) *= x[a];
+  // Channels that lie side by side are lanes.
+  if (form.rows == 1 && form.lanes == 1) return {1, 1, form.outer, form.groups};
+  return form;
+}
+
+}  // namespace aglow

@@ -164,6 +164,29 @@ def top_k(x, k, axis, largest=True):
     return np.take_along_axis(x, best, axis), best
 
 
+# ---- what runs tell of values
+
+def observe(counts, channels, x, axis=-1, step_bits=5, lanes=None):
+    """`lanes`: x is [batch, channel / lanes, spatial..., lanes]."""
+    if lanes is not None:
+        x = np.moveaxis(x, -1, 2).reshape(x.shape[0], -1, *x.shape[2:-1])[:, :channels.shape[1]]
+    x = x.reshape(1, -1) if axis < 0 else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    counts, channels = counts.copy(), channels.copy()
+    steps, side = 1 << step_bits, 64 << step_bits
+    finite = np.isfinite(x)
+    fraction, exponent = np.frexp(np.abs(x[finite]))  # fraction from 1/2 to 1
+    step = (exponent - 1 + 40) * steps + np.floor((2 * fraction - 1) * steps).astype(np.int64)
+    step = np.where(np.abs(x[finite]) < 2.0 ** -126 / steps, -1, np.clip(step, 0, side - 1)) + 1
+    np.add.at(counts, side + np.where(x[finite] < 0, -step, step), 1)
+    counts[-1] += np.count_nonzero(~finite)
+    channels[0] = np.minimum(channels[0], np.where(finite, x, np.inf).min(1))
+    channels[1] = np.maximum(channels[1], np.where(finite, x, -np.inf).max(1))
+    zeroed = np.where(finite, x, 0)
+    for row, mean in ((2, zeroed.mean(1)), (3, (zeroed ** 2).mean(1))):
+        channels[row] += np.rint(mean * 2.0 ** 30) / 2.0 ** 30
+    return counts, channels
+
+
 # ---- normalisation and attention
 
 def normalized(x, axes, epsilon):

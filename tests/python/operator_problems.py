@@ -362,6 +362,14 @@ QUANT = {
     "Lookup": [problem(f"{kind}[5,7,9]", is_=lambda x, low=low, bottom=bottom: TABLE[x.astype(np.int64) - low] + bottom, results=[to],
                        attrs=f"table = [{', '.join(str(entry + bottom) for entry in TABLE)}], to = {to}")
                for kind, low in (("u8", 0), ("i8", -128)) for to, bottom in (("u8", 0), ("i8", -128))],
+    "Observe": [problem(f"i64[{(64 << bits) * 2 + 2}] in 0..9", f"f64[4,{channels}]", x, results=["i64", "f64"],
+                        attrs=f"axis = {axis}, step_bits = {bits}" + (", blocked = true" if lanes else ""),
+                        is_=lambda k, c, x, axis=axis, bits=bits, lanes=lanes: oracles.observe(k, c, x, axis, bits, lanes))
+                for x, axis, channels, bits, lanes in (("f32[2,5,9,11]", 1, 5, 5, None), ("f32[7,40]", 1, 40, 5, None),
+                                                       ("f32[2,3,4]", -1, 1, 2, None), ("f32[3,50,40]", 0, 3, 8, None),
+                                                       ("f32[40,60,30]", 2, 30, 5, None), ("f32[2,3,5,7,8]", 1, 19, 5, 8),
+                                                       (("f32[3,4]", [nan, 1, 2, -3, inf, -inf, 0, 4, 1e-30, -1e30, 1, nan]),
+                                                        1, 4, 5, None))],
     "QuantizeLinear": [*[problem("f32[20] in -40..40", "f32[] in 0.25..0.25", f"{kind}[] in 3..3", attrs=f"to = {kind}",
                                  results=[kind], is_=quantized(low, high, 0.25, 3))
                          for kind, low, high in [("i8", -128, 127), ("u8", 0, 255), ("i16", -999, 999), ("u4", 0, 15)]],

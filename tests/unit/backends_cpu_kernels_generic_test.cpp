@@ -15,6 +15,7 @@
 #include "backends/cpu/kernels/index/scatter.kernel.cpp"
 #include "backends/cpu/kernels/move/copy.kernel.cpp"
 #include "backends/cpu/kernels/move/pad.kernel.cpp"
+#include "backends/cpu/kernels/observe/observe.kernel.cpp"
 #include "backends/cpu/kernels/pool/avg_pool.kernel.cpp"
 #include "backends/cpu/kernels/pool/max_pool.kernel.cpp"
 #include "backends/cpu/kernels/pool/rows.kernel.cpp"
@@ -64,6 +65,8 @@ const NativeKernels& kernels() {
       AGLOW_WIDTHS(scan_lanes),
       AGLOW_WIDTHS(max_rows),
       AGLOW_WIDTHS(mean_rows),
+      AGLOW_WIDTHS(observe),
+      AGLOW_ENTRY(observed),
   };
   return all;
 }
@@ -173,7 +176,7 @@ TEST_P(RandomUses, AgreeWithTheReference) { checkRandomUses(GetParam(), 100, 1);
 INSTANTIATE_TEST_SUITE_P(GenericKernels, RandomUses,
                          testing::Values(Op::Transpose, Op::Slice, Op::Concat, Op::Pad, Op::Reduce, Op::ArgReduce,
                                          Op::Scan, Op::TopK, Op::MatMul, Op::Conv, Op::MaxPool, Op::MaxPoolWithIndices,
-                                         Op::AvgPool, Op::Gather, Op::Scatter),
+                                         Op::AvgPool, Op::Gather, Op::Scatter, Op::Observe),
                          [](const auto& info) { return std::string(opDef(info.param).name); });
 
 TEST(GenericTranspose, PassesTilesAndBlocks) {
@@ -350,6 +353,50 @@ TEST(GenericScan, RunsBothWays) {
                   .set("exclusive", flags & 1)
                   .set("reverse", flags >> 1),
               {drawn(Float32, shape)});
+}
+
+void checkObserve(const Tensor& x, int64_t axis, int64_t channels, bool blocked = false, int64_t stepBits = 5) {
+  const Tensor counts = drawn(Int64, {HistogramBins::of(stepBits).counts()}), known = drawn(Float64, {4, channels});
+  check(attrsOf("Observe").set("axis", axis).set("blocked", int64_t{blocked}).set("step_bits", stepBits),
+        {counts, known, x});
+}
+
+TEST(GenericObserve, TakesChannelsWhereverTheyLie) {
+  checkObserve(drawn(Float32, {2, 5, 7, 9}), 1, 5);
+  checkObserve(drawn(Float32, {2, 5, 7, 9}), 3, 9);
+  checkObserve(drawn(Float32, {2, 5, 7, 9}), -1, 1);
+  checkObserve(drawn(Float32, {}), -1, 1);
+  checkObserve(drawn(Float32, {1, 3, 100, 70}), 1, 3);
+  checkObserve(drawn(Float32, {150, 77}), 1, 77);
+  checkObserve(drawn(Float32, {3, 5000}), 0, 3);
+  checkObserve(drawn(Float32, {2, 0, 3}), 1, 0);
+  checkObserve(drawn(Float32, {0, 2, 3}), 1, 2);
+  for (const int64_t lanes : {4, 8, 16})
+    for (const int64_t missing : {0, 1, 3})
+      checkObserve(drawn(Float32, {2, 3, 6, 70, lanes}), 1, 3 * lanes - missing, true);
+}
+
+TEST(GenericObserve, PassesUnits) {
+  checkObserve(drawn(Float32, {2, 3, 150, 160}), 1, 3);
+  checkObserve(drawn(Float32, {1, 4, 50, 60, 16}), 1, 61, true);
+  checkObserve(drawn(Float32, {700, 100}), 1, 100);
+}
+
+TEST(GenericObserve, CountsEverySizeAndSetsApartWhatIsNotFinite) {
+  std::vector<double> values;
+  for (int exponent = -150; exponent < 128; ++exponent)
+    for (const double within : {1.0, 1.03125, 1.4, 1.99999}) {
+      values.push_back(std::ldexp(within, exponent));
+      values.push_back(-values.back());
+    }
+  checkObserve(f32({std::ssize(values) / 8, 8}, values), 1, 8);
+  values[3] = values[700] = std::numeric_limits<double>::infinity();
+  values[17] = -std::numeric_limits<double>::infinity();
+  values[50] = values[2000] = std::numeric_limits<double>::quiet_NaN();
+  for (const int64_t stepBits : {0, 5, 8})
+    for (const Shape& shape : {Shape{std::ssize(values) / 16, 16}, Shape{16, std::ssize(values) / 16}})
+      for (const int64_t axis : {0, 1})
+        checkObserve(f32(shape, values), axis, shape[static_cast<int>(axis)], false, stepBits);
 }
 
 TEST(GenericTopK, SortsAsFarAsAsked) {

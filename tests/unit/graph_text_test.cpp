@@ -273,7 +273,7 @@ std::string mutated(Random& random, std::string text) {
 TEST(GraphText, DamagedTextIsRefusedOrValid) {
   Random random(11);
   Module module;
-  RandomGraph(module, 5, {.oddNames = true}).addFunction("main", 40);
+  RandomGraph(module, 6, {.oddNames = true}).addFunction("main", 40);
   BlobStore blobs;
   const std::string text = print(module, &blobs);
   int accepted = 0;

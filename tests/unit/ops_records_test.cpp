@@ -105,12 +105,12 @@ TEST(Records, WriteFormulasOverTheirOwnParts) {
   }
 }
 
-TEST(Records, WorkInPlaceOnlyWhereTheResultCanBeTheFirstOperand) {
+TEST(Records, WorkInPlaceOnlyWhereTheFirstResultCanBeTheFirstOperand) {
   for (const OpDef* op : allOps()) {
     if (!op->inPlace) continue;
     EXPECT_TRUE(op->kind == OpKind::Elementwise || op->kind == OpKind::Core) << op->name;
-    EXPECT_EQ(op->out.size(), 1) << op->name;
     ASSERT_FALSE(op->in.empty()) << op->name;
+    ASSERT_FALSE(op->out.empty()) << op->name;
   }
 }
 

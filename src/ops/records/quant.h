@@ -45,6 +45,23 @@ inline constexpr OpDef kQuant[] = {
      .infer = infer::lookup,
      .cost = cost::once,
      .pointwise = true},
+    {.name = "Observe",
+     .doc = "What a run tells of a value, added to what is known. Counts of elements in bins, 2^step_bits for each "
+            "octave of magnitudes from 2^-40 to 2^24, first those below zero, then zero and those above; the last "
+            "counts what is not finite. For each channel the smallest and the largest finite element, and sums over "
+            "runs of the mean and of the mean of squares, in multiples of 2^-30; what is not finite is zero there.",
+     .in = {{"counts", kindSet(ElemKind::Int64)},
+            {"channels", kindSet(ElemKind::Float64)},
+            {"x", kindSet(ElemKind::Float32)}},
+     .out = {{"new_counts"}, {"new_channels"}},
+     .attrs = {{.name = "axis", .kind = AttrKind::Int, .number = -1, .doc = "of the channels; -1: all is one"},
+               {.name = "blocked",
+                .kind = AttrKind::Bool,
+                .doc = "x is [batch, channel / lanes, spatial..., lanes]; lanes after the last channel do not count"},
+               {.name = "step_bits", .kind = AttrKind::Int, .number = 5}},
+     .infer = infer::observe,
+     .cost = cost::observe,
+     .inPlace = true},
     {.name = "QuantizeLinear",
      .doc =
          "saturate(round(x / scale) + offset): one scale, one for each index of axis, or one for each block along it.",

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/layout/choose.h"
 #include "backends/cpu/layout/layout.h"
+#include "graph/op_views.h"
 
 namespace aglow {
 
@@ -64,6 +65,14 @@ private:
   void onPlanes(Node& node) {
     if (leadsToChannelsLast(node) && isBlocked(node.input(0)) && !node.predicate()) {
       replaceAllUses(node.result(), blocks.toChannelsLast(b, blocked(node.input(0)), node.type().shape()));
+      replaced_.push_back(&node);
+      return;
+    }
+    if (observesChannels(node) && isBlocked(node.input(2))) {
+      const ObserveNode seen(node);
+      Node* made =
+          b.make({seen.counts(), seen.channels(), blocked(seen.x())}, Attrs(node.attrs()).set("blocked", int64_t{1}));
+      for (int i = 0; i < node.resultCount(); ++i) replaceAllUses(node.result(i), made->result(i));
       replaced_.push_back(&node);
       return;
     }

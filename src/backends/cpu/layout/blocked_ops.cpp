@@ -232,6 +232,11 @@ bool leadsFromChannelsLast(const Node& node) {
   return node.attrs().ints("perm") == perm;
 }
 
+bool observesChannels(const Node& node) {
+  return node.op() == Op::Observe && !node.predicate() && node.attrs().integer("axis") == 1 &&
+         !node.attrs().flag("blocked");
+}
+
 Value BlockSource::broadcast(Value v, const Shape& result) {
   const Constant* constant = asConstant(v);
   if (v.type().elements() == 1) {

@@ -37,4 +37,7 @@ const BlockedOp* findBlockedOp(const Node& node);
 bool leadsFromChannelsLast(const Node& node);
 bool leadsToChannelsLast(const Node& node);
 
+// Whether a node looks at the channels of a value, its last operand, as they lie: it takes either form.
+bool observesChannels(const Node& node);
+
 }  // namespace aglow

@@ -88,7 +88,7 @@ private:
       if (use.slot == 0 && imageOf(user, conv->second) != user.input(0)) return std::nullopt;
       return use.slot == 0 && !readsPlanes(conv->second) ? MinCut::kSource : MinCut::kSink;
     }
-    if (leadsToChannelsLast(user) || leadsFromChannelsLast(user)) return std::nullopt;
+    if (leadsToChannelsLast(user) || leadsFromChannelsLast(user) || observesChannels(user)) return std::nullopt;
     const int vertex = vertexOf(user);
     return vertex != MinCut::kSink && findBlockedOp(user)->follows(user, use.slot) ? vertex : MinCut::kSink;
   }
