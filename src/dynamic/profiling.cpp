@@ -8,8 +8,9 @@
 #include "dynamic/whole_model.h"
 #include "quant/layers.h"
 #include "quant/quantize.h"
+#include "quant/watch.h"
 #include "runtime/key.h"
-#include "support/thread_pool.h"
+#include "support/check.h"
 
 namespace aglow {
 
@@ -85,8 +86,14 @@ Status WatchedModel::change(Function& function, Interface& interface, const Back
     watching.layersInput = switched.which->name();
     return {};
   }
-  for (const quant::Watched& one : quant::watchValues(function)) {
+  const bool observed = form_ == Form::Observed;
+  for (const quant::Watched& one : observed ? quant::observeValues(function) : quant::watchValues(function)) {
     Watched& watched = watching.values.emplace_back(Watched{.name = one.name, .channelAxis = one.channelAxis});
+    if (observed) {
+      watched.counts = one.counts->name();
+      watched.channels = one.channels->name();
+      continue;
+    }
     interface.outputs.push_back(portOf(*one.output));
     if (!quantization) continue;
     if (const quant::Parameters* parameters = quantization->chosen().find(one.value)) watched.parameters = *parameters;
@@ -97,7 +104,7 @@ Status WatchedModel::change(Function& function, Interface& interface, const Back
                  .message =
                      "the model has no convolution or product with constant weights of f32: nothing of it would "
                      "become integers"};
-  if (form_ == Form::Floats) return {};
+  if (form_ != Form::Integers) return {};
   if (correctBias) quantization->correctBias();
   const Result<bool> changed = quantization->insertConversions();
   if (!changed.ok()) return changed.error();
@@ -125,7 +132,7 @@ Diagnosed<WatchedModel::Watching> WatchedModel::compileFor(const Sample& sample)
   watching.outputs = interface.outputs.size();
   if (const Status changed = change(function, interface, *graph->backend, watching); !changed.ok())
     return changed.error();
-  rest.startFrom = form_ == Form::Floats ? "lower" : "optimize";
+  rest.startFrom = form_ == Form::Floats || form_ == Form::Observed ? "lower" : "optimize";
   rest.stopAfter.clear();
   rest.quantize = nullptr;
   auto compiled = compileModule(std::move(graph->module), std::move(graph->interfaces), rest);
@@ -167,12 +174,32 @@ Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample,
   };
   auto outputs = now.network->run(*function, lookup, Network::OutputMemory::Reused);
   if (!outputs.ok()) return outputs.error();
+  ++now.runs;
   return Seen{now.values, now.vetoed, *std::move(outputs), now.fingerprint, now.outputs};
 }
 
+quant::Profile WatchedModel::profile(uint64_t fingerprint) {
+  quant::Profile all;
+  for (auto& [key, watching] : watching_) {
+    if (watching.fingerprint != fingerprint) continue;
+    const auto stateOf = [&](const std::string& name) {
+      return watching.network->state(watching.network->findState(name));
+    };
+    quant::Profile one{.model = watching.fingerprint, .samples = watching.runs};
+    for (const Watched& value : watching.values) {
+      quant::Observed seen = quant::observed(stateOf(value.counts), stateOf(value.channels), watching.runs);
+      one.values[value.name] = std::move(seen.value);
+      one.channels[value.name] = value.channelAxis < 0 ? quant::ChannelProfile() : std::move(seen.channels);
+    }
+    const Status added = all.add(one);
+    AGLOW_CHECK(added.ok(), "profiles of one graph add up");
+  }
+  return all;
+}
+
 Profiler::Profiler(CompileFor compile, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
-    : model_(WatchedModel::Form::Floats, std::move(compile), std::move(options), std::move(import), backend),
-      threads_(backend.threads) {}
+    : model_(WatchedModel::Form::Observed, std::move(compile), std::move(options), std::move(import),
+             std::move(backend)) {}
 
 Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::ImportOptions import, BackendOptions backend)
     : Profiler([&model](const CompileOptions& how,
@@ -182,30 +209,12 @@ Profiler::Profiler(const onnx::Model& model, CompileOptions options, onnx::Impor
 Diagnosed<Unit> Profiler::add(const Sample& sample) {
   auto seen = model_.run(sample);
   if (!seen.ok()) return seen.diagnostics();
-  if (profile_.samples > 0 && seen->fingerprint != profile_.model)
+  if (fingerprint_.value_or(seen->fingerprint) != seen->fingerprint)
     return Error{.code = Code::UnsupportedFeature,
                  .message = "the optimizer makes another graph for the sizes of this sample than for those before",
                  .where = {},
                  .hint = "profile with samples of one size"};
-  std::vector<std::pair<quant::ValueProfile*, quant::ChannelProfile*>> places;
-  for (const WatchedModel::Watched& one : seen->values)
-    places.emplace_back(&profile_.values[one.name], &profile_.channels[one.name]);
-  const auto add = [&](int, int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      const Tensor& tensor = seen->value(i);
-      const std::span values(tensor.ref().as<const float>(), static_cast<size_t>(tensor.type().elements()));
-      const int axis = seen->values[i].channelAxis;
-      const Shape& shape = tensor.type().shape();
-      if (axis < 0)
-        places[i].first->add(values);
-      else
-        places[i].first->add(values, *places[i].second, shape[axis], shape.strides()[static_cast<size_t>(axis)]);
-    }
-    return 0;
-  };
-  ThreadPool::ofProcess(threads_)->run({.units = std::ssize(places), .most = threads_}, add);
-  profile_.model = seen->fingerprint;
-  ++profile_.samples;
+  fingerprint_ = seen->fingerprint;
   return Unit{};
 }
 

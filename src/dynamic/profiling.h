@@ -12,6 +12,7 @@
 #include "compile/compile.h"
 #include "graph/model_value.h"
 #include "import/onnx/importer.h"
+#include "quant/profile.h"
 #include "quant/quantize.h"
 #include "quant/schema.h"
 #include "runtime/network.h"
@@ -23,7 +24,8 @@ namespace aglow {
 class WatchedModel {
 public:
   enum class Form : uint8_t {
-    Floats,    // with outputs more: all values that quantization asks about
+    Observed,  // in floats, with instructions that keep what runs tell of the values that quantization asks about
+    Floats,    // with outputs more: these values
     Integers,  // the same, before values are rounded
     Switched,  // floats, with layers that runs switch to integers
   };
@@ -32,6 +34,7 @@ public:
     std::string name;
     std::string_view op = {};                          // of a layer
     int channelAxis = -1;                              // of a value
+    std::string counts = {}, channels = {};            // of a value that is observed: its state
     std::optional<quant::Parameters> parameters = {};  // of a value that becomes integers
     quant::ValueProfile seen = {};                     // where integers are asked for: what is known of it
   };
@@ -57,11 +60,15 @@ public:
   Diagnosed<Seen> run(const std::map<std::string, ModelValue>& sample,
                       const std::function<bool(size_t layer)>& inIntegers = {});
 
+  // What all runs so far of one graph have told, where values are observed.
+  quant::Profile profile(uint64_t fingerprint);
+
 private:
   // The model compiled for the sizes of some samples.
   struct Watching {
     std::unique_ptr<Network> network;
     std::vector<Watched> values;  // by output, after those of the model; or layers
+    int64_t runs = 0;
     std::vector<quant::Vetoed> vetoed;
     std::string layersInput;  // of a switched model
     uint64_t fingerprint = 0;
@@ -95,12 +102,11 @@ public:
   // Runs one sample, as WatchedModel::run has it.
   Diagnosed<Unit> add(const std::map<std::string, ModelValue>& sample);
   // What all samples so far have told.
-  const quant::Profile& profile() const { return profile_; }
+  quant::Profile profile() { return fingerprint_ ? model_.profile(*fingerprint_) : quant::Profile(); }
 
 private:
   WatchedModel model_;
-  int threads_;
-  quant::Profile profile_;
+  std::optional<uint64_t> fingerprint_;  // of the graph of the first sample
 };
 
 }  // namespace aglow

@@ -353,7 +353,7 @@ NB_MODULE(_core, m) {
   addTrainer(m);
   nb::class_<Profiler>(m, "Profiler")
       .def("add", &addSample, nb::arg("inputs"))
-      .def_prop_ro("text", [](const Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
+      .def_prop_ro("text", [](Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
   nb::class_<Model>(m, "Model")
       .def_prop_ro("functions", &functionsOf)
       .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })

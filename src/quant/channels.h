@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <vector>
 
 namespace aglow::quant {
@@ -13,11 +11,7 @@ struct ChannelProfile {
   std::vector<float> min, max;       // by channel
   std::vector<double> mean, square;  // sums over samples: of the mean of each, and of the mean of squares
 
-  // The values of one sample, [outer, channels, inner]. Means are rounded to a multiple that keeps their sums exact, so
-  // that samples add up in any order. What is not finite counts as zero. `also` gets all values once more, piece by
-  // piece, while they are near.
-  using Also = std::function<void(std::span<const float> piece)>;
-  void add(std::span<const float> values, int64_t channels, int64_t inner, const Also& also = {});
+  // Means are multiples that keep their sums exact, so that samples add up in any order.
   void add(const ChannelProfile& other);
 
   size_t size() const { return min.size(); }

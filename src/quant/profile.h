@@ -5,25 +5,21 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "ops/observed.h"
 #include "quant/channels.h"
 #include "support/error.h"
 
 namespace aglow::quant {
 
-// The bins of all histograms: each octave of a magnitude has as many of equal width, so a bin is read off the bits of
-// an f32. No range has to be known beforehand, and counts of several runs add up exactly, in any order. They stand in
-// the order of their values: negative ones, zero, positive ones. Magnitudes outside of the octaves count in the nearest
-// bin, and those that f32 holds with few bits as zero.
+// The bins of all histograms, 32 for each octave.
 struct Bins {
   static constexpr int kStepBits = 5;
-  static constexpr int kLowestOctave = -40, kOctaves = 64;
-  static constexpr int kSide = kOctaves << kStepBits;  // bins of one sign
-  static constexpr int kZero = kSide;
-  static constexpr int kCount = 2 * kSide + 1;
+  static constexpr HistogramBins kRule = HistogramBins::of(kStepBits);
+  static constexpr int kZero = kRule.zero();
+  static constexpr int kCount = kRule.notFinite();
 
   // Of a finite value; kCount for others.
   static int of(float value);
@@ -39,17 +35,10 @@ struct ValueProfile {
   int64_t notFinite = 0;  // infinite, or not a number; these count nowhere else
   std::vector<int64_t> counts = std::vector<int64_t>(Bins::kCount);
 
-  void add(std::span<const float> values);
-  // The same, and what they tell of their channels; [outer, channels, inner].
-  void add(std::span<const float> values, ChannelProfile& of, int64_t channels, int64_t inner);
   void add(const ValueProfile& other);
   // As if its numbers had been stretched until they reach these ends; all of them by the larger factor of both.
   ValueProfile stretchedTo(float low, float high) const;
   bool operator==(const ValueProfile&) const = default;
-
-private:
-  void addEnds(std::span<const float> values, bool allFinite);
-  int64_t takeCounts(std::span<uint32_t> tables);
 };
 
 // What samples tell of a model. Values have the names that the optimized graph gives them: "%conv" for the result of a

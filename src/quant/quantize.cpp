@@ -37,31 +37,6 @@ Result<std::shared_ptr<const Request>> requestOf(Profile profile, std::string_vi
   return std::shared_ptr<const Request>(std::move(request));
 }
 
-// Where a value has its channels: on axis 1 for convolutions and windows, on the last one for products.
-static int channelAxisOf(Value value) {
-  const auto says = [&](const Node& node) {
-    return node.op() == Op::Conv || node.op() == Op::MaxPool || node.op() == Op::AvgPool;
-  };
-  const std::vector<Use>& uses = value.node->uses();
-  const bool windows = says(*value.node) || std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-                         return use.slot == 0 && says(*use.user);
-                       });
-  const int rank = value.rank();
-  return rank >= 2 && (windows || rank >= 4) ? 1 : rank - 1;
-}
-
-std::vector<Watched> watchValues(Function& function) {
-  std::vector<Watched> watched;
-  Builder b(function);
-  for (const Value value : findIslands(function).values) {
-    const int axis = channelAxisOf(value);
-    Placeholder* output = function.module().addPlaceholder("profile of " + nameOf(value), value.type());
-    b.save(value, output);
-    watched.push_back({nameOf(value), value, output, axis});
-  }
-  return watched;
-}
-
 namespace {
 
 std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Request& request) {

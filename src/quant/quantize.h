@@ -1,19 +1,10 @@
-// The two phases of quantization by profile, each over the optimized graph: values are watched while samples run; then
-// the graph is made again with conversions to integers around what the profile has ranges for.
+// The second phase of quantization by profile: the graph that samples ran on is made again with conversions to integers
+// around what the profile has ranges for.
 #pragma once
 
 #include "quant/choose.h"
 
 namespace aglow::quant {
-
-// An output for each value that quantization asks a profile about.
-struct Watched {
-  std::string name;
-  Value value;
-  Placeholder* output = nullptr;
-  int channelAxis = 0;
-};
-std::vector<Watched> watchValues(Function& function);
 
 // Why a backend computes a product in floats; empty where it takes integers.
 using Veto = std::function<std::string(const Node& product)>;

@@ -82,6 +82,43 @@ def test_a_profile_is_the_same_however_it_is_made(aglow, tmp_path, profile):
     assert report["values"]["@image"]["min"] == 0
 
 
+def test_a_profile_is_the_same_on_any_number_of_threads(aglow, tmp_path):
+    """Values of several units on blocks that are filled up: all that is counted is counted once, by every thread."""
+    rng = np.random.default_rng(1)
+    nodes = [helper.make_node("Conv", ["x", "v"], ["first"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["first"], ["positive"]),
+             helper.make_node("Conv", ["positive", "w"], ["y"])]
+    size = [2, 3, 90, 91]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, size)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 5, 90, 91])],
+                              [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+                               for name, shape in (("v", (21, 3, 3, 3)), ("w", (5, 21, 1, 1)))])
+    model = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
+    (tmp_path / "data").mkdir()
+    samples = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
+    for i, sample in enumerate(samples):
+        np.save(tmp_path / "data" / f"{i}.npy", sample)
+
+    def profile(*how):
+        done = aglow("profile", model, "--data", tmp_path / "data", "-o", tmp_path / "p.json", *how)
+        assert done.code == 0, done.err
+        return (tmp_path / "p.json").read_text()
+
+    one = profile("--backend", "cpu", "--threads", "1")
+    assert profile("--backend", "cpu", "--threads", "3") == one
+    cpu, plain = json.loads(one), json.loads(profile("--backend", "interpreter"))
+    assert cpu["values"].keys() == plain["values"].keys() and cpu["values"]["@x"] == plain["values"]["@x"]
+    for name, seen in cpu["values"].items():
+        channels = cpu["channels"][name]
+        assert seen["not_finite"] == 0
+        assert sum(map(sum, seen["counts"].values())) == 2 * 2 * 90 * 91 * len(channels["min"])
+        assert (seen["min"], seen["max"]) == (min(channels["min"]), max(channels["max"]))
+        for key in ("min", "max", "mean", "square"):
+            np.testing.assert_allclose(channels[key], plain["channels"][name][key], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(cpu["channels"]["@x"]["square"],
+                               sum((np.float64(x) ** 2).mean((0, 2, 3)) for x in samples), atol=1e-8)
+
+
 def test_archives_are_samples(aglow, tmp_path, profile):
     for folder, name in {"named": "image", "unnamed": "arr_0"}.items():
         (tmp_path / folder).mkdir()

@@ -8,6 +8,7 @@
 #include "quant/profile_file.h"
 #include "quant/schema.h"
 #include "support/rng.h"
+#include "unit/quant_observed.h"
 
 namespace aglow::quant {
 
@@ -28,10 +29,12 @@ std::vector<float> normal(uint64_t seed, size_t count, double scale = 1) {
   return values;
 }
 
+Tensor tensorOf(const std::vector<float>& values, Shape shape) {
+  return Tensor::of(Type(ElemKind::Float32, std::move(shape)), values);
+}
+
 ValueProfile profileOf(const std::vector<float>& values) {
-  ValueProfile profile;
-  profile.add(values);
-  return profile;
+  return observedIn({tensorOf(values, {std::ssize(values)})}, -1).value;
 }
 
 Calibration calibration(std::string_view text) {
@@ -79,11 +82,12 @@ TEST(QuantProfile, RunsAddUpInAnyOrder) {
 TEST(QuantProfile, ChannelsAddUpInAnyOrder) {
   const std::vector<float> some = normal(1, 2 * 3 * 40), others = normal(2, 2 * 3 * 40, 3);
   for (const int64_t inner : {1, 40}) {
-    ChannelProfile one, other;
-    for (const auto* values : {&some, &others}) one.add(*values, 3, inner);
-    for (const auto* values : {&others, &some}) other.add(*values, 3, inner);
-    EXPECT_EQ(one, other);
-    ASSERT_EQ(one.size(), 3u);
+    const Shape shape{80 / inner, 3, inner};
+    const Observed one = observedIn({tensorOf(some, shape), tensorOf(others, shape)}, 1);
+    const Observed other = observedIn({tensorOf(others, shape), tensorOf(some, shape)}, 1);
+    EXPECT_EQ(one.channels, other.channels);
+    EXPECT_EQ(one.value, other.value);
+    ASSERT_EQ(one.channels.size(), 3u);
     double sum = 0, squares = 0;
     float least = 0;
     for (const auto* values : {&some, &others})
@@ -94,27 +98,27 @@ TEST(QuantProfile, ChannelsAddUpInAnyOrder) {
         squares += static_cast<double>(x) * static_cast<double>(x);
         least = std::min(least, x);
       }
-    EXPECT_EQ(one.min[1], least);
-    EXPECT_NEAR(one.meanOf(1), sum / 160, 1e-6);
-    EXPECT_NEAR(one.squareOf(1), squares / 160, 1e-5);
-    // Both in one go.
-    ValueProfile together;
-    ChannelProfile beside;
-    together.add(some, beside, 3, inner);
-    together.add(others, beside, 3, inner);
+    EXPECT_EQ(one.channels.min[1], least);
+    EXPECT_NEAR(one.channels.meanOf(1), sum / 160, 1e-8);
+    EXPECT_NEAR(one.channels.squareOf(1), squares / 160, 1e-8);
+    // Runs that are read back apart add up to the same.
+    Observed apart = observedIn({tensorOf(some, shape)}, 1);
+    const Observed more = observedIn({tensorOf(others, shape)}, 1);
+    apart.value.add(more.value);
+    apart.channels.add(more.channels);
+    EXPECT_EQ(apart.value, one.value);
+    EXPECT_EQ(apart.channels, one.channels);
     ValueProfile alone = profileOf(some);
-    alone.add(others);
-    EXPECT_EQ(together, alone);
-    EXPECT_EQ(beside, one);
+    alone.add(profileOf(others));
+    EXPECT_EQ(one.value, alone);
   }
-  ValueProfile value;
-  ChannelProfile channels;
-  value.add(std::vector<float>{1, std::nanf(""), -2, HUGE_VALF}, channels, 2, 1);
-  EXPECT_EQ(value, profileOf({1, std::nanf(""), -2, HUGE_VALF}));
-  ChannelProfile odd;
-  odd.add(std::vector<float>{1, std::nanf(""), 2, HUGE_VALF}, 2, 1);
-  EXPECT_THAT(odd.min, ElementsAre(1, 0));
-  EXPECT_THAT(odd.mean, ElementsAre(1.5, 0));
+  const Observed odd = observedIn({tensorOf({1, std::nanf(""), 2, HUGE_VALF, -4, -HUGE_VALF}, {3, 2})}, 1);
+  EXPECT_THAT(odd.channels.min, ElementsAre(-4, 0));
+  EXPECT_THAT(odd.channels.max, ElementsAre(2, 0));
+  EXPECT_NEAR(odd.channels.mean[0], -1.0 / 3, 1e-9);
+  EXPECT_EQ(odd.channels.mean[1], 0);
+  EXPECT_EQ(odd.value.notFinite, 3);
+  EXPECT_EQ(odd.value.min, -4);
 }
 
 TEST(QuantProfile, CountsWhatIsNotFiniteApart) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "compile/evaluate.h"
 #include "graph/builder.h"
@@ -13,6 +12,7 @@
 #include "quant/layers.h"
 #include "quant/quantize.h"
 #include "support/rng.h"
+#include "unit/quant_observed.h"
 
 namespace aglow::quant {
 
@@ -72,12 +72,9 @@ protected:
     auto results = evaluateFunction(mainOf(*module), {{"x", x}});
     EXPECT_TRUE(results.ok()) << results.error().text();
     for (size_t i = 0; i < watched.size(); ++i) {
-      const Tensor& seen = (*results)[i + 1];
-      const std::span values(seen.ref().as<const float>(), static_cast<size_t>(seen.type().elements()));
-      const int axis = watched[i].channelAxis;
-      request.profile.values[watched[i].name].add(values);
-      request.profile.channels[watched[i].name].add(values, seen.type().dim(axis),
-                                                    seen.type().shape().strides()[static_cast<size_t>(axis)]);
+      Observed seen = observedIn({(*results)[i + 1]}, watched[i].channelAxis);
+      request.profile.values[watched[i].name] = std::move(seen.value);
+      request.profile.channels[watched[i].name] = std::move(seen.channels);
     }
     return request;
   }
