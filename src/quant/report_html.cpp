@@ -125,6 +125,12 @@ std::string htmlOf(const Report& report, std::string_view title) {
           barOf(layer.alone.decibels()));
     out += "</table>\n";
   }
+  if (!report.vetoed.empty()) {
+    out += "<h2>In floats, and why</h2>\n<table><tr><th>layer<th>operator<th>reason\n";
+    for (const Vetoed& layer : report.vetoed)
+      out += fmt::format("<tr><td>{}<td>{}<td>{}\n", escaped(layer.name), layer.op, escaped(layer.reason));
+    out += "</table>\n";
+  }
   out +=
       "<h2>Values, the noisiest first</h2>\n<p>Counts are drawn as logarithms; red lines end the range of the "
       "integers.</p>\n";

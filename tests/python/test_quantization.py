@@ -428,8 +428,10 @@ def test_backends_keep_in_floats_what_is_faster_there(aglow, tmp_path, backend, 
     assert sorted([layer["name"] for layer in said["layers"]] + kept) == ["grouped", "whole"]
     for layer in said["in_floats"]:
         assert layer["reason"] == "groups of 4 and 4 channels are not whole vectors"
-    text = aglow(*words, "--no-layers").out
+    text = aglow(*words, "--no-layers", "--html", tmp_path / "r.html").out
     assert ("grouped (Conv): groups of 4 and 4 channels are not whole vectors" in text) == bool(kept)
+    row = "<tr><td>grouped<td>Conv<td>groups of 4 and 4 channels are not whole vectors"
+    assert (row in (tmp_path / "r.html").read_text()) == bool(kept)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
