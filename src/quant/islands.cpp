@@ -6,6 +6,7 @@
 
 #include "graph/lexer.h"
 #include "graph/op_views.h"
+#include "quant/conversions.h"
 #include "support/hash.h"
 
 namespace aglow::quant {
@@ -47,12 +48,6 @@ constexpr Row kRows[] = {
     {Op::Gather, Role::Carry, isVariable},    {Op::Pad, Role::Carry, padsZeros},
     {Op::Resize, Role::Carry, takesNearest},  {Op::Concat, Role::Carry, hasNoConstants},
 };
-
-// How many operands hold what is computed with: sizes, bounds and indices come after them.
-int dataOperands(const Node& node, Role role) {
-  if (node.op() == Op::Concat || node.op() == Op::Add) return node.inputCount();
-  return role == Role::Float ? 0 : 1;
-}
 
 // Numbers of groups, which join.
 class Groups {
@@ -97,6 +92,11 @@ Role roleOf(const Node& node) {
   return Role::Float;
 }
 
+int dataOperands(const Node& node) {
+  if (node.op() == Op::Concat || node.op() == Op::Add) return node.inputCount();
+  return roleOf(node) == Role::Float ? 0 : 1;
+}
+
 std::vector<std::string_view> quantizedOperators() {
   std::vector<std::string_view> names;
   for (const Row& row : kRows)
@@ -109,9 +109,17 @@ std::string nameOf(Value value) {
   return printName("%", value.node->name()) + (value.index == 0 ? "" : fmt::format(":{}", value.index));
 }
 
+const Node* Islands::computedWith(const Node& node) const {
+  const auto it = after.find(&node);
+  return it == after.end() ? nullptr : it->second;
+}
+
+namespace {
+
 // From the end to the beginning: whoever takes a value has been asked before the node that gives it. A value is wanted
 // where it is taken as integers; its node takes part in an island then, and also where what is computed with it does.
-Islands findIslands(const Function& function, const std::set<std::string>& kept) {
+Islands islandsOf(const Function& function, const std::set<std::string>& kept,
+                  const std::unordered_set<const Node*>& floats) {
   Islands islands;
   Groups groups;
   std::unordered_set<Value, ValueHash> wanted;
@@ -120,17 +128,20 @@ Islands findIslands(const Function& function, const std::set<std::string>& kept)
   for (auto it = function.nodes().rbegin(); it != function.nodes().rend(); ++it) {
     Node& node = **it;
     const Role role = roleOf(node);
-    if (role == Role::Float || kept.contains(node.name()) || kept.contains(std::string(node.def().name))) continue;
+    if (role == Role::Float || floats.contains(&node) || kept.contains(node.name()) ||
+        kept.contains(std::string(node.def().name)))
+      continue;
     if (role == Role::Product)
       islands.products.push_back(&node);
     else if (!wanted.contains(node.result()) && !takesPart.contains(&node))
       continue;
     islands.members.insert(&node);
-    for (int i = 0; i < dataOperands(node, role); ++i) {
+    for (int i = 0; i < dataOperands(node); ++i) {
       const Value operand = node.input(i);
       if (!isFloat32(operand) || isConstant(operand)) continue;
       if (role == Role::After && (computing.contains(operand.node) || node.op() == Op::Add)) {
         takesPart.insert(operand.node);
+        islands.after[&node] = operand.node;
         continue;
       }
       wanted.insert(operand);
@@ -149,10 +160,22 @@ Islands findIslands(const Function& function, const std::set<std::string>& kept)
   return islands;
 }
 
+}  // namespace
+
+Islands possibleIslands(const Function& function, const std::set<std::string>& kept) {
+  return islandsOf(function, kept, {});
+}
+
+Islands findIslands(const Function& function, const std::set<std::string>& kept) {
+  Islands possible = possibleIslands(function, kept);
+  const std::unordered_set<const Node*> floats = cheaperInFloats(function, possible);
+  return floats.empty() ? std::move(possible) : islandsOf(function, kept, floats);
+}
+
 uint64_t fingerprintOf(const Function& function) {
   uint64_t hash = 0;
   const auto mix = [&](std::string_view text) { hash = hashBytes(text.data(), text.size(), hash); };
-  for (const Node* node : findIslands(function).products) {
+  for (const Node* node : possibleIslands(function).products) {
     mix(node->def().name);
     mix(node->name());
     hash = mixHash(hash, asConstant(node->input(1))->tensor().hash());

@@ -22,6 +22,8 @@ enum class Role : uint8_t {
   After,    // is computed with the result of the node before it, which then needs no integers of its own
 };
 Role roleOf(const Node& node);
+// How many operands hold what is computed with: sizes, bounds and indices come after them.
+int dataOperands(const Node& node);
 // Names of the operators that may become integer ones, for messages.
 std::vector<std::string_view> quantizedOperators();
 
@@ -37,9 +39,15 @@ struct Islands {
   std::unordered_map<Value, size_t, ValueHash> group;  // by value: those of one number have one scale
   std::vector<Node*> products;                         // whose weights become integers too
   std::unordered_set<const Node*> members;             // nodes that take integers where there are some
+  std::unordered_map<const Node*, const Node*> after;  // by node: the one whose result it takes before that is rounded
+
+  const Node* computedWith(const Node& node) const;  // or null
 };
 
-// `kept` names nodes and operators that stay in floats; no other choice makes islands larger.
+// The largest islands there can be: all that profiles are asked about, whatever is chosen later. `kept` names nodes and
+// operators that stay in floats; no choice makes islands larger.
+Islands possibleIslands(const Function& function, const std::set<std::string>& kept = {});
+// Those of them with the fewest bytes to convert.
 Islands findIslands(const Function& function, const std::set<std::string>& kept = {});
 
 // A name for the graph that islands are found in: the same for other batch sizes, another for other weights.

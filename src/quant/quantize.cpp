@@ -41,7 +41,7 @@ namespace {
 
 std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Request& request) {
   std::vector<Vetoed> vetoed;
-  for (const Node* product : findIslands(function, request.keepFloat).products) {
+  for (const Node* product : possibleIslands(function, request.keepFloat).products) {
     std::string reason = veto ? veto(*product) : "";
     if (reason.empty() && request.profile.keepFloat.contains(product->name()))
       reason = "the samples of the profile showed too much noise with it in integers";

@@ -28,7 +28,7 @@ int channelAxisOf(Value value) {
 
 std::vector<Watched> watchedIn(const Function& function) {
   std::vector<Watched> watched;
-  for (const Value value : findIslands(function).values)
+  for (const Value value : possibleIslands(function).values)
     watched.push_back({.name = nameOf(value), .value = value, .channelAxis = channelAxisOf(value)});
   return watched;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "compile/evaluate.h"
 #include "graph/builder.h"
@@ -110,6 +111,70 @@ TEST_F(QuantizeBlock, KeptOperatorsMakeIslandsSmaller) {
     for (const std::string& value : namesOf(findIslands(mainOf(*module), {name}))) EXPECT_THAT(all, Contains(value));
   EXPECT_THAT(namesOf(findIslands(mainOf(*module), {"MatMul"})), ElementsAre("@x", "%relu1"));
   EXPECT_TRUE(findIslands(mainOf(*module), {"MatMul", "Conv"}).values.empty());
+}
+
+// What the integers of a graph are: all that could be, and those that leave the fewest bytes to convert.
+class QuantConversions : public testing::Test {
+protected:
+  Module module_;
+  Function& function_ = *module_.addFunction("main");
+  Builder b_{function_};
+
+  Value conv(std::string_view name, Value x) {
+    const Value filter = b_.constant(randomFloats(1, {4, x.dim(1), 1, 1}, 1));
+    return b_.named(name).conv(x, filter, {});
+  }
+  static std::vector<std::string> namesOf(const Islands& islands) {
+    std::vector<std::string> names;
+    for (const Value value : islands.values) names.push_back(nameOf(value));
+    return names;
+  }
+  // By operators, after conversions are put in.
+  std::map<std::string_view, int> converted() {
+    Request request;
+    request.profile.model = fingerprintOf(function_);
+    for (const Value value : possibleIslands(function_).values)
+      request.profile.values[nameOf(value)] = observedIn({randomFloats(2, value.shape(), 1)}, -1).value;
+    const auto changed = quantize(function_, request, {"equalize", "correct-bias"});
+    EXPECT_TRUE(changed.ok() && *changed) << (changed.ok() ? "" : changed.error().text());
+    EXPECT_TRUE(verify(module_).ok());
+    std::map<std::string_view, int> counts;
+    for (const auto& node : function_.nodes()) ++counts[node->def().name];
+    return counts;
+  }
+};
+
+TEST_F(QuantConversions, AreFewerWhereWhatMovesElementsStaysInFloats) {
+  const Value soft = b_.named("soft").softmax(b_.input("x", Type(ElemKind::Float32, {1, 4, 6, 6})));
+  const Value moved = b_.named("moved").transpose(soft, {.perm = {0, 1, 3, 2}});
+  b_.output("y", conv("conv", moved));
+  b_.output("z", b_.named("exp").exp(moved));
+  // As integers it would be rounded before it moves, and made floats again for exp.
+  EXPECT_THAT(namesOf(possibleIslands(function_)), ElementsAre("%soft", "%moved"));
+  EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("%moved"));
+  EXPECT_EQ(converted()["QuantizeLinear"], 1);
+}
+
+TEST_F(QuantConversions, FollowProductsThatMoveOn) {
+  // Between products, and where a product reads the same value, all is integers.
+  const Value first = conv("first", b_.input("x", Type(ElemKind::Float32, {1, 4, 6, 6})));
+  const Value moved = b_.named("moved").transpose(first, {.perm = {0, 1, 3, 2}});
+  b_.output("y", conv("second", moved));
+  const Value soft = b_.named("soft").softmax(moved);
+  const Value mean = b_.named("mean").reduced(soft, "mean", {2, 3});
+  b_.output("z", conv("third", mean));
+  b_.output("w", conv("fourth", soft));
+  EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("@x", "%first", "%moved", "%soft", "%mean"));
+}
+
+TEST_F(QuantConversions, AreOfWhatIsSmall) {
+  const Value soft = b_.named("soft").softmax(b_.input("x", Type(ElemKind::Float32, {1, 4, 6, 6})));
+  const Value pooled = b_.named("pooled").maxPool(soft, {.kernel = {2, 2}, .strides = {2, 2}});
+  const Value relu = b_.named("relu").relu(pooled);
+  b_.output("y", conv("conv", relu));
+  EXPECT_THAT(namesOf(possibleIslands(function_)), ElementsAre("%soft", "%pooled", "%relu"));
+  EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("%pooled", "%relu"));
+  EXPECT_THAT(namesOf(findIslands(function_, {"relu"})), ElementsAre("%relu"));
 }
 
 TEST_F(QuantizeBlock, ComputesNearlyTheSame) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/layout/min_cut.h"
+#include "support/min_cut.h"
 
 namespace aglow {
 

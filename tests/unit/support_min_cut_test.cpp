@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/layout/min_cut.h"
+#include "support/min_cut.h"
 #include "support/rng.h"
 
 namespace aglow {

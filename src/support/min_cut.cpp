@@ -1,5 +1,5 @@
 // Maximal flow by shortest paths, level graph by level graph. Nothing recurses, since graphs may be thousands deep.
-#include "backends/cpu/layout/min_cut.h"
+#include "support/min_cut.h"
 
 #include <algorithm>
 
