@@ -364,7 +364,7 @@ QUANT = {
                for kind, low in (("u8", 0), ("i8", -128)) for to, bottom in (("u8", 0), ("i8", -128))],
     "Observe": [problem(f"i64[{(64 << bits) * 2 + 2}] in 0..9", f"f64[4,{channels}]", x, results=["i64", "f64"],
                         attrs=f"axis = {axis}, step_bits = {bits}" + (", blocked = true" if lanes else ""),
-                        is_=lambda k, c, x, axis=axis, bits=bits, lanes=lanes: oracles.observe(k, c, x, axis, bits, lanes))
+                        is_=lambda k, c, x, how=(axis, bits, lanes): oracles.observe(k, c, x, *how))
                 for x, axis, channels, bits, lanes in (("f32[2,5,9,11]", 1, 5, 5, None), ("f32[7,40]", 1, 40, 5, None),
                                                        ("f32[2,3,4]", -1, 1, 2, None), ("f32[3,50,40]", 0, 3, 8, None),
                                                        ("f32[40,60,30]", 2, 30, 5, None), ("f32[2,3,5,7,8]", 1, 19, 5, 8),
