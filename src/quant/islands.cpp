@@ -35,19 +35,38 @@ struct Row {
   Op op;
   Role role;
   bool (*applies)(const Node& node);
+  bool all = false;  // operands are computed with, not the first one alone
 };
 
 // The first row that applies counts.
 constexpr Row kRows[] = {
-    {Op::Conv, Role::Product, hasWeights},    {Op::MatMul, Role::Product, isMatrix},
-    {Op::Add, Role::After, isBias},           {Op::Add, Role::Compute, hasNoConstants},
-    {Op::AvgPool, Role::Compute, always},     {Op::Reduce, Role::Compute, isMean},
-    {Op::Relu, Role::After, always},          {Op::Clip, Role::After, always},
-    {Op::MaxPool, Role::Carry, always},       {Op::Reshape, Role::Carry, isVariable},
-    {Op::Transpose, Role::Carry, isVariable}, {Op::Slice, Role::Carry, isVariable},
-    {Op::Gather, Role::Carry, isVariable},    {Op::Pad, Role::Carry, padsZeros},
-    {Op::Resize, Role::Carry, takesNearest},  {Op::Concat, Role::Carry, hasNoConstants},
+    {Op::Conv, Role::Product, hasWeights},
+    {Op::MatMul, Role::Product, isMatrix},
+    {Op::Add, Role::After, isBias, true},
+    {Op::Add, Role::Compute, hasNoConstants, true},
+    {Op::Max, Role::Compute, hasNoConstants, true},
+    {Op::Min, Role::Compute, hasNoConstants, true},
+    {Op::AvgPool, Role::Compute, always},
+    {Op::Reduce, Role::Compute, isMean},
+    {Op::Relu, Role::After, always},
+    {Op::Clip, Role::After, always},
+    {Op::MaxPool, Role::Carry, always},
+    {Op::Reshape, Role::Carry, isVariable},
+    {Op::Transpose, Role::Carry, isVariable},
+    {Op::Slice, Role::Carry, isVariable},
+    {Op::Gather, Role::Carry, isVariable},
+    {Op::Pad, Role::Carry, padsZeros},
+    {Op::Resize, Role::Carry, takesNearest},
+    {Op::Concat, Role::Carry, hasNoConstants, true},
 };
+
+// Null for operators that stay in floats.
+const Row* rowOf(const Node& node) {
+  if (node.isStorage() || node.resultCount() != 1 || node.type().kind() != ElemKind::Float32) return nullptr;
+  const auto found = std::find_if(std::begin(kRows), std::end(kRows),
+                                  [&](const Row& row) { return row.op == node.op() && row.applies(node); });
+  return found == std::end(kRows) ? nullptr : found;
+}
 
 // Numbers of groups, which join.
 class Groups {
@@ -86,15 +105,13 @@ std::unordered_set<const Node*> computingNodes(const Function& function) {
 }  // namespace
 
 Role roleOf(const Node& node) {
-  if (node.isStorage() || node.resultCount() != 1 || node.type().kind() != ElemKind::Float32) return Role::Float;
-  for (const Row& row : kRows)
-    if (row.op == node.op() && row.applies(node)) return row.role;
-  return Role::Float;
+  const Row* row = rowOf(node);
+  return row == nullptr ? Role::Float : row->role;
 }
 
 int dataOperands(const Node& node) {
-  if (node.op() == Op::Concat || node.op() == Op::Add) return node.inputCount();
-  return roleOf(node) == Role::Float ? 0 : 1;
+  const Row* row = rowOf(node);
+  return row == nullptr ? 0 : row->all ? node.inputCount() : 1;
 }
 
 std::vector<std::string_view> quantizedOperators() {

@@ -167,6 +167,20 @@ TEST_F(QuantConversions, FollowProductsThatMoveOn) {
   EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("@x", "%first", "%moved", "%soft", "%mean"));
 }
 
+TEST_F(QuantConversions, LeaveTheLargerOfTwoProductsInIntegers) {
+  const Value x = b_.input("x", Type(ElemKind::Float32, {1, 4, 6, 6}));
+  const Value one = conv("one", x), other = conv("other", x);
+  const Value larger = b_.named("larger").max(one, other);
+  const Value relu = b_.named("relu").relu(larger);
+  b_.output("y", conv("last", relu));
+  EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("@x", "%one", "%other", "%relu"));
+  // Of two floats one value is less to convert.
+  const Value exp = b_.exp(x), soft = b_.softmax(x);
+  const Value floats = b_.named("floats").max(exp, soft);
+  b_.output("z", conv("fourth", floats));
+  EXPECT_THAT(namesOf(findIslands(function_)), ElementsAre("@x", "%one", "%other", "%relu", "%floats"));
+}
+
 TEST_F(QuantConversions, AreOfWhatIsSmall) {
   const Value soft = b_.named("soft").softmax(b_.input("x", Type(ElemKind::Float32, {1, 4, 6, 6})));
   const Value pooled = b_.named("pooled").maxPool(soft, {.kernel = {2, 2}, .strides = {2, 2}});
