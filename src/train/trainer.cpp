@@ -276,13 +276,9 @@ Status Trainer::addModel(FileSet& files, const std::string& path) const {
   }
   if (source_.model && source_.model->format == "ONNX")
     return onnx::addRewritten(files, path, source_.file, *source_.model, values);
-  auto made = makeTrainingModule(source_, plan_);
+  auto made = makeTrainedModule(source_, plan_, values);
   if (!made.ok()) return made.diagnostics().errors().front();
-  Module& module = *made->module;
-  for (const std::string& name : {updateName(made->step), made->step.name, made->evaluate})
-    if (Function* function = module.findFunction(name)) module.eraseFunction(function);
-  for (const auto& [name, value] : values) module.freeze(static_cast<Placeholder*>(module.findStorage(name)), value);
-  AGLOW_TRY(const onnx::Model model, onnx::exportModel(*module.findFunction(made->predict)));
+  AGLOW_TRY(const onnx::Model model, onnx::exportModel(*made->module->findFunction(made->predict)));
   return onnx::addModel(files, path, model);
 }
 

@@ -67,15 +67,30 @@ public:
   Making(const TrainingSource& source, const TrainingPlan& plan) : source_(source), plan_(plan) {}
 
   Diagnosed<TrainingModule> run() {
-    if (plan_.batch < 1 || plan_.accumulate < 1 || plan_.accumulate > plan_.batch)
-      return usage(fmt::format("a batch of {} samples cannot be cut into {} runs", plan_.batch, plan_.accumulate));
-    auto read = source_.model ? importModel() : parseModule();
-    if (!read.ok()) return read.diagnostics();
+    if (auto read = this->read(); !read.ok()) return read.diagnostics();
     if (Status made = extend(); !made.ok()) return made.error();
     return std::move(made_);
   }
 
+  Diagnosed<TrainingModule> run(const std::map<std::string, Tensor>& values) {
+    if (auto read = this->read(); !read.ok()) return read.diagnostics();
+    Module& module = *made_.module;
+    for (const auto& [name, value] : values) {
+      Node* node = module.findStorage(name);
+      auto* variable =
+          node->op() == Op::Constant ? module.thaw(static_cast<Constant*>(node)) : static_cast<Placeholder*>(node);
+      module.freeze(variable, value);
+    }
+    return std::move(made_);
+  }
+
 private:
+  Diagnosed<Unit> read() {
+    if (plan_.batch < 1 || plan_.accumulate < 1 || plan_.accumulate > plan_.batch)
+      return usage(fmt::format("a batch of {} samples cannot be cut into {} runs", plan_.batch, plan_.accumulate));
+    return source_.model ? importModel() : parseModule();
+  }
+
   Diagnosed<Unit> importModel() {
     const onnx::Model& model = *source_.model;
     std::vector<std::string> others;
@@ -182,10 +197,22 @@ private:
 
 }  // namespace
 
-Diagnosed<TrainingModule> makeTrainingModule(const TrainingSource& source, const TrainingPlan& plan) {
-  auto made = Making(source, plan).run();
+namespace {
+
+Diagnosed<TrainingModule> placed(Diagnosed<TrainingModule> made, const TrainingSource& source) {
   if (!made.ok() && !source.path.empty()) return Diagnostics(made.diagnostics()).at(source.path);
   return made;
+}
+
+}  // namespace
+
+Diagnosed<TrainingModule> makeTrainingModule(const TrainingSource& source, const TrainingPlan& plan) {
+  return placed(Making(source, plan).run(), source);
+}
+
+Diagnosed<TrainingModule> makeTrainedModule(const TrainingSource& source, const TrainingPlan& plan,
+                                            const std::map<std::string, Tensor>& values) {
+  return placed(Making(source, plan).run(values), source);
 }
 
 }  // namespace aglow

@@ -52,5 +52,8 @@ struct TrainingModule {
 };
 
 Diagnosed<TrainingModule> makeTrainingModule(const TrainingSource& source, const TrainingPlan& plan);
+// The model's function alone, with these values of its variables for good.
+Diagnosed<TrainingModule> makeTrainedModule(const TrainingSource& source, const TrainingPlan& plan,
+                                            const std::map<std::string, Tensor>& values);
 
 }  // namespace aglow

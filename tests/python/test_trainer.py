@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 
 import module_models as models
 import training_models as training
+from caffe2_nets import Net, Op, fill
 from conftest import PROGRAM, ROOT
 
 aglow = pytest.importorskip("aglow", reason="the module is not built: ./dev test builds it")
@@ -256,6 +257,18 @@ def test_threads_take_turns():
             job.result(60)
     assert made.steps == 3 * 2 * 12
     assert made.fit(X, LABELS, callbacks=[lambda report: made.evaluate(X, LABELS).loss < 0]).steps == 84
+
+
+def test_nets_of_caffe2_are_trained_and_become_onnx(tmp_path):
+    (tmp_path / "net.pbtxt").write_text(Net("net", [Op("FC", ["x", "w", "b"], ["y"])], ["x", "w", "b"], ["y"]).text())
+    init = Net("init", [fill("w", np.ones((3, 4), "f4")), fill("b", np.zeros(3, "f4"))], [], ["w", "b"])
+    (tmp_path / "init.pbtxt").write_text(init.text())
+    made = trainer(model=tmp_path / "net.pbtxt", init=tmp_path / "init.pbtxt", shapes={"x": (16, 4)}, batch=16)
+    assert made.variables == ("b", "w")
+    made.fit(X, LABELS, epochs=3, rate=0.05)
+    made.export(tmp_path / "out.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "out.onnx"))
+    np.testing.assert_allclose(aglow.compile(tmp_path / "out.onnx")(X[:16]), made.predict(X[:16]), atol=1e-5)
 
 
 def test_a_module_that_trains(tmp_path):

@@ -90,9 +90,13 @@ def letters():
 
 
 def images():
+    """A bright place for each class: what can hardly be learned would be chaos, in which roundings grow without end."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 10, 96)
-    return (rng.random((96, 1, 8, 8)) + 0.1 * labels[:, None, None, None]).astype(np.float32), labels
+    x = 0.1 * rng.random((96, 1, 8, 8), np.float32)
+    for image, label in zip(x, labels):
+        image[0, label // 2:label // 2 + 3, label % 2 * 4:label % 2 * 4 + 3] += 1
+    return x, labels
 
 
 NETWORKS = {
