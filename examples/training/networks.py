@@ -13,7 +13,7 @@ class Net:
         self.nodes, self.initializers = [], []
 
     def tensor(self, name, array):
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
     def weight(self, name, *shape, fan):
