@@ -103,7 +103,7 @@ void gatherRows(const Tensor& array, std::span<const int64_t> rows, Tensor& into
   const int64_t bytes = array.bytes() / array.type().dim(0);
   std::byte* to = into.mutableData();
   for (int64_t i = 0; i < into.type().dim(0); ++i) {
-    const int64_t row = rows[i < std::ssize(rows) ? static_cast<size_t>(i) : 0];
+    const int64_t row = rows[static_cast<size_t>(i) % rows.size()];
     std::memcpy(to + i * bytes, array.data() + row * bytes, static_cast<size_t>(bytes));
   }
 }

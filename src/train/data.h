@@ -27,7 +27,7 @@ Result<CheckedData> checkData(const Dataset& data, const TrainingModule& module)
 // Which samples come when: all of them in order, or shuffled.
 std::vector<int64_t> orderOf(int64_t samples, bool shuffle, uint64_t seed, int64_t epoch);
 
-// Rows of an array, one after the other, into a tensor with as many rows at least; the rest is filled with the first.
+// Rows of an array, one after the other, into a tensor with as many rows at least, which is filled up with them again.
 void gatherRows(const Tensor& array, std::span<const int64_t> rows, Tensor& into);
 
 }  // namespace aglow
