@@ -139,7 +139,7 @@ private:
       return true;
     }
     // A last step may spoil what no loss has seen yet.
-    for (const std::string& name : t_.variables())
+    for (const std::string& name : t_.module_.changed)
       if (!isFinite(*t_.state(name))) {
         --p.stepOfEpoch;
         return explain(order, fmt::format("{} is not finite", aglow::quoted(name)));
@@ -191,7 +191,7 @@ private:
 
   void keepBest() {
     best_.clear();
-    for (const std::string& name : t_.variables()) best_[name] = *t_.state(name);
+    for (const std::string& name : t_.module_.changed) best_[name] = *t_.state(name);
   }
 
   Diagnosed<bool> tell(const TrainingReport& report) { return o_.report ? o_.report(report) : Diagnosed<bool>(false); }

@@ -271,7 +271,7 @@ Status Trainer::restore(const std::string& path) {
 
 Status Trainer::addModel(FileSet& files, const std::string& path) const {
   std::map<std::string, Tensor> values;
-  for (const std::string& name : variables()) {
+  for (const std::string& name : module_.changed) {
     AGLOW_TRY(values[name], state(name));
   }
   if (source_.model && source_.model->format == "ONNX")

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compile/evaluate.h"
 #include "graph/text.h"
@@ -160,6 +161,8 @@ private:
     const Function& predict = *module.findFunction(made_.predict);
     made_.model = hashOf(predict, made_.step.variables);
     made_.settings = settingsText(plan_);
+    std::set<std::string> own;
+    for (const auto& node : module.storage()) own.insert(node->name());
     if (module.findFunction(made_.evaluate) != nullptr)
       return usage(fmt::format("there is a function {} already", quoted(made_.evaluate)));
     Function& evaluate = *module.clone(predict, made_.evaluate);
@@ -174,6 +177,13 @@ private:
     made_.runs = (plan_.batch + made_.samples - 1) / made_.samples;
     step.accumulate = made_.runs > 1;
     AGLOW_OK(addTrainingStep(evaluate, step));
+    std::set<std::string> changed;
+    for (const std::string& name : {step.name, updateName(step)})
+      if (const Function* function = module.findFunction(name))
+        for (const Node* save : function->saves())
+          if (asPlaceholder(save->input(1))->isState() && own.contains(save->input(1).node->name()))
+            changed.insert(save->input(1).node->name());
+    made_.changed.assign(changed.begin(), changed.end());
     return {};
   }
 

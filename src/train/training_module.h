@@ -43,6 +43,7 @@ struct TrainingModule {
   AddedLoss loss = {};
   std::vector<SampleInput> inputs = {};
   std::map<std::string, Tensor> fixed = {};  // by placeholder
+  std::vector<std::string> changed = {};     // storage of the model that steps write: the variables, and statistics
   int64_t samples = 0;                       // of a run
   int64_t runs = 1;                          // of a step
   std::string model;                         // a hash of what is trained, but for the variables' values
