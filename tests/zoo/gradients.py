@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Gradients of the zoo's networks beside torch.autograd's.
+
+    ./dev zoo --gradients [--filter GLOB] [--group GLOB]
+
+A network is exported with its parameters as initializers, and takes one step of gradient descent: the step is the
+gradient. The loss is the cross entropy of classes where there are classes, and squared error elsewhere. A network
+passes when the gradient of every parameter differs from torch's in f64 by at most 1e-5 of its range, or by no more
+than twice what torch's own in f32 does. Batch norms have their running statistics.
+"""
+import argparse
+import fnmatch
+import io
+import sys
+import time
+
+import numpy as np
+import torch
+
+import aglow
+import entries
+import exporting
+import text
+import vision
+
+LIMIT = 1e-5
+RATE = 2.0 ** 60  # a power of two that lifts the smallest gradients above the weights they are taken from
+GROUPS = ("classification", "video", "transformer")
+
+
+def exported(flat, inputs):
+    """The bytes of a file that has every parameter, under its own name."""
+    file = io.BytesIO()
+    with exporting.silence():
+        torch.onnx.export(flat, tuple(inputs.values()), file, dynamo=False, input_names=list(inputs), opset_version=18,
+                          do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE)
+    return file.getvalue()
+
+
+def of_torch(flat, inputs, target, classes, kind):
+    """The gradient of each parameter in one kind of floats."""
+    flat = flat.to(kind)
+    flat.zero_grad()
+    values = [value.to(kind) if value.is_floating_point() else value for value in inputs.values()]
+    output = flat(*values)[0]
+    loss = torch.nn.functional.cross_entropy(output, target) if classes else \
+        torch.nn.functional.mse_loss(output, target.to(kind))
+    loss.backward()
+    return {name: parameter.grad.double().numpy() for name, parameter in flat.named_parameters()
+            if parameter.grad is not None}
+
+
+def of_aglow(model, inputs, target, classes, names):
+    trainer = aglow.Trainer(model, "softmax-cross-entropy" if classes else "squared-error", "sgd", train=names,
+                            batch=len(target), cache=False)
+    before = {name: np.array(trainer.state[name], np.float64) for name in names}
+    trainer.fit({name: value.numpy() for name, value in inputs.items()}, target.numpy(), rate=RATE, shuffle=False)
+    return {name: (before[name] - np.array(trainer.state[name], np.float64)) / RATE for name in names}
+
+
+def difference(expected, got):
+    """The largest difference of one parameter, as a part of its gradient's range."""
+    worst = 0.0
+    for name, one in expected.items():
+        extent = np.abs(one).max()
+        # What does not matter to the loss is rounding alone.
+        if extent > 1e-12:
+            worst = max(worst, np.abs(one - got[name].reshape(one.shape)).max() / extent)
+    return worst
+
+
+def check(entry):
+    flat, inputs, _ = entries.make(entry)
+    with torch.no_grad():
+        output = flat(*inputs.values())[0]
+    classes = output.dim() == 2
+    target = torch.randint(0, output.shape[1], (len(output),)) if classes else torch.randn_like(output)
+    model = exported(flat, inputs)
+    own = of_torch(flat, inputs, target, classes, torch.float32)
+    exact = of_torch(flat, inputs, target, classes, torch.float64)
+    found = difference(exact, of_aglow(model, inputs, target, classes, list(exact)))
+    return len(exact), found, difference(exact, own)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--filter", default="*", metavar="GLOB")
+    parser.add_argument("--group", default="*", metavar="GLOB")
+    options = parser.parse_args()
+    failed = passed = 0
+    for entry in [*vision.ENTRIES, *text.ENTRIES]:
+        if entry.group not in GROUPS or not fnmatch.fnmatch(entry.name, options.filter) \
+                or not fnmatch.fnmatch(entry.group, options.group):
+            continue
+        start = time.monotonic()
+        try:
+            count, found, own = check(entry)
+            good = found <= max(LIMIT, 2 * own)
+            said = f"{found:.1e} of {count} parameters' ranges, torch {own:.1e}"
+        except (aglow.Error, RuntimeError, ValueError, KeyError) as fault:
+            good, said = False, f"{type(fault).__name__}: {str(fault)[:300]}"
+        passed, failed = passed + good, failed + (not good)
+        print(f"{'pass' if good else 'FAIL'}  {entry.name:28} {said} ({time.monotonic() - start:.0f} s)", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
