@@ -6,6 +6,7 @@
 
 #include "backends/cpu/layout/layout.h"
 #include "graph/builder.h"
+#include "ops/steady.h"
 
 namespace aglow {
 
@@ -16,12 +17,6 @@ bool isNarrow(Value v) { return v && (v.kind() == ElemKind::Float16 || v.kind() 
 bool hasFastKernel(const Node& node) {
   return (node.op() == Op::Conv && isConstant(node.input(1))) || node.op() == Op::MatMul || node.op() == Op::MaxPool ||
          node.op() == Op::AvgPool;
-}
-
-// Whether results jump where operands hardly differ: these take what was rounded, and agree with all other backends.
-bool hasSteps(const Node& node) {
-  constexpr Op kSteps[] = {Op::Floor, Op::Ceil, Op::Round, Op::Sign, Op::Mod};
-  return std::find(std::begin(kSteps), std::end(kSteps), node.op()) != std::end(kSteps);
 }
 
 class Widening {
@@ -45,12 +40,12 @@ public:
   }
 
 private:
-  // Operators whose results change little where their operands do go on with what is there in f32.
+  // What changes little where its operands do goes on with what is there in f32. All else takes what was rounded, and
+  // agrees with other backends.
   bool goesOn(const Node& node) const {
-    const GradientBy gradient = node.def().gradientBy();
-    if ((gradient != GradientBy::Formula && gradient != GradientBy::Rule) || hasSteps(node)) return false;
     const std::vector<Value> inputs = node.inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](Value in) { return in && wide_.contains(in.node); });
+    return isSteady(node.op()) &&
+           std::any_of(inputs.begin(), inputs.end(), [&](Value in) { return in && wide_.contains(in.node); });
   }
 
   bool isToWiden(Node& node) const {
