@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "import/onnx/departures.h"
 #include "support/quote.h"
 #include "support/suggest.h"
 
@@ -60,9 +61,8 @@ std::vector<std::string> trainableNames(const onnx::Model& model) {
   };
   for (const onnx::TensorProto& tensor : model.graph.initializers) add(tensor.name, tensor);
   for (const onnx::Node& node : model.graph.nodes)
-    if (node.opType == "Constant" && node.domain.empty() && node.outputs.size() == 1)
-      for (const onnx::Attribute& attribute : node.attributes)
-        if (attribute.type == onnx::AttributeType::Tensor && attribute.t) add(node.outputs[0], *attribute.t);
+    if (const onnx::Attribute* value = onnx::constantValue(node); value != nullptr && value->t && !node.outputs.empty())
+      add(node.outputs[0], *value->t);
   return names;
 }
 

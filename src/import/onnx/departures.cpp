@@ -41,12 +41,6 @@ bool sameTensor(const TensorProto& a, const TensorProto& b, const Model& model) 
          (left.bytes() == 0 || std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0);
 }
 
-// The value of a Constant node, or null.
-const Attribute* constantValue(const Node& node) {
-  const bool is = node.opType == "Constant" && node.domain.empty() && node.attributes.size() == 1;
-  return is ? &node.attributes.front() : nullptr;
-}
-
 bool sameValue(const Attribute& a, const Attribute& b, const Model& model) {
   if (a.name != b.name || a.type != b.type || a.refAttrName != b.refAttrName || a.sparse || b.sparse) return false;
   if (a.t && b.t) return sameTensor(*a.t, *b.t, model);
@@ -257,6 +251,11 @@ private:
 };
 
 }  // namespace
+
+const Attribute* constantValue(const Node& node) {
+  const bool is = node.opType == "Constant" && node.domain.empty() && node.attributes.size() == 1;
+  return is ? &node.attributes.front() : nullptr;
+}
 
 std::string Departure::text(std::string_view file) const {
   std::string place;

@@ -31,4 +31,7 @@ Shape loopInputShape(const ValueInfo& input);
 // Gives the model the form that the standard asks for, and notes in `departures` where that takes a change.
 void mend(Model& model);
 
+// The value of a Constant node, or null.
+const Attribute* constantValue(const Node& node);
+
 }  // namespace aglow::onnx
