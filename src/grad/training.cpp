@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "grad/batch_norms.h"
 #include "grad/losses.h"
 #include "grad/shapes.h"
 #include "graph/wide.h"
@@ -230,6 +231,9 @@ Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step) {
   if (!loss) faults.unknown("output", step.loss, outputs);
   if (loss && !isFloat(loss.kind()))
     faults.add(fmt::format("expected a loss of floats, got {} of {}", quoted(step.loss), loss.type().text()));
+  if (step.batchNormMomentum && !(*step.batchNormMomentum >= 0 && *step.batchNormMomentum < 1))
+    faults.add(
+        fmt::format("expected a momentum of batch norms from 0 to less than 1, got {}", *step.batchNormMomentum));
   for (const std::string& name : {step.name, updateName(step)})
     if (module.findFunction(name) != nullptr && (step.accumulate || name == step.name))
       faults.add(fmt::format("there is a function {} already", quoted(name)));
@@ -243,6 +247,7 @@ Result<Function*> addTrainingStep(Function& forward, const TrainingStep& step) {
   }
   Function* made = module.clone(forward, step.name);
   const auto built = building([&] {
+    if (step.batchNormMomentum) trainBatchNorms(*made, *step.batchNormMomentum);
     StepBuilder whole(*made, step, *row, settings);
     const std::vector<Value> gradients = whole.gradients(savedAs(*made, step.loss), variables);
     if (!step.accumulate) {

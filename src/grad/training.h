@@ -2,6 +2,7 @@
 // every variable, and a Save of all that changes. What optimizers remember is state of the module.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,7 @@ struct TrainingStep {
   std::string loss;                    // an output of the forward function: the sum of its elements shall become less
   std::vector<std::string> variables;  // storage of the module: state, or constants, which become state
   std::string optimizer = "sgd";
-  GivenSettings settings = {};  // of the optimizer
-  double clipValue = 0;         // gradients are held between -clipValue and clipValue
-  double clipNorm = 0;          // the norm of all gradients together is held below it
-  // Where a batch is too large for one run: the function only adds up gradients, and another one, NAME.update, takes
-  // the step with their sum.
-  bool accumulate = false;
+#include <optional>
 };
 
 inline std::string updateName(const TrainingStep& step) { return step.name + ".update"; }

@@ -88,6 +88,49 @@ void expectTrained(const TrainingStep& step, const Formula1& formula) {
   for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(w[k], wanted[k], 1e-12) << step.optimizer;
 }
 
+// What a channel of a batch has, of which the running statistics keep 3/4 each time.
+TEST(TrainingStep, BatchNormsMoveTheirStatistics) {
+  const Type images(ElemKind::Float64, Shape{2, 2, 3}), perChannel(ElemKind::Float64, Shape{2});
+  const std::vector<double> x{1, 2, 4, -1, 0, 7, 3, 5, 9, 2, 2, 1};
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const auto channels = [&](const std::vector<double>& values, std::string_view name) {
+    return b.constant(Tensor::fromDoubles(perChannel, values), name);
+  };
+  const Value y = b.batchNorm(b.input("x", images), channels({2, 3}, "scale"), channels({1, -1}, "bias"),
+                              channels({0, 1}, "mean"), channels({1, 2}, "variance"), {.epsilon = 0.5});
+  b.output("y", y);
+  b.output("loss", b.reduced(b.mul(y, y), "sum", {0, 1, 2}, false));
+  const TrainingStep step{.loss = "loss", .variables = {"scale"}, .batchNormMomentum = 0.75};
+  const Result<Function*> train = addTrainingStep(*module.findFunction("main"), step);
+  ASSERT_TRUE(train.ok()) << train.error().text();
+  const auto done = differentiate(**train, lowerRule);
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  ASSERT_TRUE(verify(module).ok());
+  NamedTensors state;
+  const NamedTensors bindings{{"x", Tensor::fromDoubles(images, x)}, {"rate", Tensor::scalar(ElemKind::Float32, 0)}};
+  std::vector<double> results, mean{0, 1}, variance{1, 2};
+  for (int i = 0; i < 2; ++i) {
+    const auto values = evaluateFunction(**train, bindings, &state);
+    ASSERT_TRUE(values.ok()) << values.error().text();
+    results = values->front().doubles();
+  }
+  for (size_t c = 0; c < 2; ++c) {
+    const std::vector<double> all{x[3 * c], x[3 * c + 1], x[3 * c + 2], x[6 + 3 * c], x[7 + 3 * c], x[8 + 3 * c]};
+    double sum = 0, squares = 0;
+    for (const double v : all) sum += v / 6;
+    for (const double v : all) squares += (v - sum) * (v - sum);
+    for (int i = 0; i < 2; ++i) {
+      mean[c] = 0.75 * mean[c] + 0.25 * sum;
+      variance[c] = 0.75 * variance[c] + 0.25 * squares / 5;
+    }
+    const double scale = c == 0 ? 2 : 3, bias = c == 0 ? 1 : -1;
+    EXPECT_NEAR(results[3 * c], (x[3 * c] - sum) / std::sqrt(squares / 6 + 0.5) * scale + bias, 1e-12);
+    EXPECT_NEAR(state.at("mean").doubles()[c], mean[c], 1e-12);
+    EXPECT_NEAR(state.at("variance").doubles()[c], variance[c], 1e-12);
+  }
+}
+
 TEST(TrainingStep, GradientDescent) {
   expectTrained({.optimizer = "sgd"}, [](double& w, double g, double&, double&, int) { w -= kRate * g; });
   expectTrained({.optimizer = "sgd", .settings = {{"decay", 0.1}}},

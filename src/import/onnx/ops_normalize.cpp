@@ -1,6 +1,7 @@
 // Normalisations over batches, layers, instances and groups.
 #include <fmt/format.h>
 
+#include "graph/batch_norm.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 
@@ -9,23 +10,12 @@ namespace aglow::onnx {
 namespace {
 
 // With the batch's own statistics, and the running ones moved towards them.
-void trainedBatchNorm(OpImport& c, double epsilon) {
-  Builder& b = c.b;
-  const Value x = c.in(0);
-  std::vector<int64_t> axes = range(0, x.rank());
-  axes.erase(axes.begin() + 1);
-  const Value wide = widened(b, x);
-  const Value mean = b.reduced(wide, "mean", axes), difference = b.sub(wide, mean);
-  const Value variance = b.reduced(b.mul(difference, difference), "mean", axes);
-  const Value flatMean = b.reshaped(mean, {x.dim(1)}), flatVariance = b.reshaped(variance, {x.dim(1)});
-  c.out(0, b.batchNorm(x, c.in(1), c.in(2), flatMean, flatVariance, {.epsilon = epsilon}));
+void batchNormInTraining(OpImport& c, double epsilon) {
+  const TrainedBatchNorm trained = trainedBatchNorm(c.b, c.in(0), c.in(1), c.in(2), epsilon);
   const double momentum = c.real("momentum", 0.9);
-  const auto running = [&](Value old, Value now) {
-    const Value kept = b.mul(b.casted(old, now.kind()), b.scalarLike(now, momentum));
-    return b.casted(b.add(kept, b.mul(now, b.scalarLike(now, 1 - momentum))), old.kind());
-  };
-  if (c.wants(1)) c.out(1, running(c.in(3), flatMean));
-  if (c.wants(2)) c.out(2, running(c.in(4), flatVariance));
+  c.out(0, trained.y);
+  if (c.wants(1)) c.out(1, runningStatistic(c.b, c.in(3), trained.mean, momentum));
+  if (c.wants(2)) c.out(2, runningStatistic(c.b, c.in(4), trained.variance, momentum));
 }
 
 // With statistics for each element of an item instead of each channel.
@@ -46,7 +36,7 @@ void batchNormalization(OpImport& c) {
   if (c.in(0).rank() < 2)
     fail(Code::BadNode, fmt::format("expected [batch, channel, ...], got {}", c.in(0).type().text()));
   if (!c.flag("spatial", true)) return elementBatchNorm(c, epsilon);
-  if (c.version >= 14 && c.flag("training_mode")) return trainedBatchNorm(c, epsilon);
+  if (c.version >= 14 && c.flag("training_mode")) return batchNormInTraining(c, epsilon);
   if (c.version < 7 && !c.flag("is_test"))
     fail(Code::UnsupportedFeature, "BatchNormalization for training (is_test = 0) is not supported");
   for (int i = 1; i < static_cast<int>(c.node.outputs.size()); ++i)
