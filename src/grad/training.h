@@ -26,7 +26,15 @@ struct TrainingStep {
   std::string loss;                    // an output of the forward function: the sum of its elements shall become less
   std::vector<std::string> variables;  // storage of the module: state, or constants, which become state
   std::string optimizer = "sgd";
-#include <optional>
+  GivenSettings settings = {};  // of the optimizer
+  double clipValue = 0;         // gradients are held between -clipValue and clipValue
+  double clipNorm = 0;          // the norm of all gradients together is held below it
+  // Where a batch is too large for one run: the function only adds up gradients, and another one, NAME.update, takes
+  // the step with their sum.
+  bool accumulate = false;
+  // Batch norms use the statistics of their batch and move the running ones, which become state, towards them: what
+  // those keep of themselves, below 1. Without it they stay as they are when a model predicts.
+  std::optional<double> batchNormMomentum = {};
 };
 
 inline std::string updateName(const TrainingStep& step) { return step.name + ".update"; }

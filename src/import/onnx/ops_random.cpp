@@ -1,5 +1,6 @@
 // Operators that draw random numbers. The numbers are constants of the program, drawn from the node's seed when the
-// model is imported: a program gives the same result every time, and so do two imports of a model.
+// model is imported: a program gives the same result every time, and so do two imports of a model. Only what Dropout
+// drops in training without a seed is drawn anew in every run, the same in each first, second and so on.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "graph/philox.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
 
@@ -107,6 +109,23 @@ bool isTraining(OpImport& c) {
   return c.version >= 12 && c.has(2) && c.constantInt(2) != 0;
 }
 
+// With a seed the same elements in every run, as the standard has it.
+Value keptBySeed(OpImport& c, Value x, double ratio) {
+  std::vector<double> kept = twisted(static_cast<uint32_t>(c.integer("seed")), x.shape());
+  for (double& value : kept) value = value >= ratio ? 1 : 0;
+  return c.b.constant(Tensor::of(Type(x.kind(), x.shape()), kept));
+}
+
+// Without one, others in each: runs are counted in state.
+Value keptByRun(OpImport& c, Value x, double ratio) {
+  Builder& b = c.b;
+  Placeholder* runs = b.state(b.name() + ".runs", Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {0}));
+  const Value numbers = uniformNumbers(b, x.shape(), ownSeed(c), runs->result());
+  const Value one = b.constant(Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {1}));
+  b.save(b.add(runs->result(), one), runs);
+  return b.casted(b.logicalNot(b.less(numbers, b.scalarLike(numbers, ratio))), x.kind());
+}
+
 // The input itself, with a mask that keeps everything; in training what is kept of it, the larger for what is not.
 void dropout(OpImport& c) {
   Builder& b = c.b;
@@ -120,10 +139,7 @@ void dropout(OpImport& c) {
     if (c.wants(1)) c.out(1, b.splat({.value = 1, .elem = maskKind, .shape = x.shape().dims()}));
     return;
   }
-  std::vector<double> kept = twisted(
-      static_cast<uint32_t>(c.hasAttr("seed") ? c.integer("seed") : static_cast<int64_t>(ownSeed(c))), x.shape());
-  for (double& value : kept) value = value >= ratio ? 1 : 0;
-  const Value mask = b.constant(Tensor::of(Type(x.kind(), x.shape()), kept));
+  const Value mask = c.hasAttr("seed") ? keptBySeed(c, x, ratio) : keptByRun(c, x, ratio);
   c.out(0, b.mul(b.mul(x, mask), b.scalarLike(x, 1 / (1 - ratio))));
   if (c.wants(1)) c.out(1, b.casted(mask, maskKind));
 }
