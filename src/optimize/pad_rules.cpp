@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "graph/op_views.h"
 #include "ops/axes.h"
@@ -73,6 +74,27 @@ double lowest(ElemKind kind) {
   return isUnsigned(kind) ? 0 : -std::ldexp(1.0, elemInfo(kind).bits - 1);
 }
 
+// Two padded values of which each has its elements where the other one's padding begins or ends, along one axis.
+struct Neighbours {
+  size_t axis = 0;
+  bool firstLeads = true;
+};
+
+std::optional<Neighbours> neighbours(const Node& first, const Node& second) {
+  if (first.type().shape() != second.type().shape()) return std::nullopt;
+  const Ints &a = first.attrs().ints("before"), &b = second.attrs().ints("before");
+  const Ints &aEnd = first.attrs().ints("after"), &bEnd = second.attrs().ints("after");
+  std::optional<Neighbours> found;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == 0 && b[i] == 0 && aEnd[i] == 0 && bEnd[i] == 0) continue;
+    const int64_t extent = first.type().dim(static_cast<int>(i));
+    const bool firstLeads = extent - aEnd[i] == b[i];
+    if (found || (!firstLeads && extent - bEnd[i] != a[i])) return std::nullopt;
+    found = {i, firstLeads};
+  }
+  return found;
+}
+
 Value samplePad(Rng& rng, Builder& b, Value x, double value, int64_t most) {
   const auto amount = [&] { return rng.between(0, most); };
   return b.pad(x, b.scalarLike(x, value), {.before = {0, 0, amount(), amount()}, .after = {0, 0, amount(), amount()}});
@@ -109,6 +131,27 @@ std::vector<Rule> padRules() {
          const Value x = sampling::input(b, {1, 2, 3, 2});
          return samplePad(rng, b, samplePad(rng, b, x, 2, 2), 2, 2);
        }},
+      {.name = "add-pads",
+       .doc = "Neighbours that are padded to the same extent and added, as gradients of slices are, lie side by side.",
+       .pattern = op(Op::Add,
+                     {op(Op::Pad, {any(0), literal(0)}).once().as(1), op(Op::Pad, {any(2), literal(0)}).once().as(3)}),
+       .condition = [](const Match& m) { return neighbours(m.node(1), m.node(3)).has_value(); },
+       .build = [](const Match& m, Builder& b) -> Values {
+         const auto [axis, firstLeads] = *neighbours(m.node(1), m.node(3));
+         const PadNode leading(firstLeads ? m.node(1) : m.node(3)), trailing(firstLeads ? m.node(3) : m.node(1));
+         Ints before = leading.before(), after = trailing.after();
+         const Value both = b.concat({leading.x(), trailing.x()}, {.axis = static_cast<int64_t>(axis)});
+         return {b.pad(both, leading.value(), {.before = before, .after = after})};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const int64_t first = rng.between(1, 3), second = rng.between(1, 3), before = rng.between(0, 2);
+         const Value x = sampling::input(b, {2, first}), y = sampling::input(b, {2, second}), zero = b.scalarLike(x, 0);
+         const int64_t after = rng.between(0, 2);
+         const Value p = b.pad(x, zero, {.before = {0, before}, .after = {0, after + second}});
+         const Value q = b.pad(y, zero, {.before = {0, before + first}, .after = {0, after}});
+         return rng.flip() ? b.add(p, q) : b.add(q, p);
+       },
+       .keeps = Keeps::Rounding},
       {.name = "pad-conv",
        .doc = "A convolution pads with zeros by itself. Relaxed: infinite weights no longer meet these zeros.",
        .pattern = op(Op::Conv, {op(Op::Pad, {any(0), literal(0)}).as(1), any(2)}),

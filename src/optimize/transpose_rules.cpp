@@ -107,6 +107,44 @@ std::vector<Rule> merges() {
   };
 }
 
+// Whether a transpose turns matrices: the last two axes change places.
+bool turnsMatrices(const Node& node) {
+  Ints perm = permOf(node);
+  if (perm.size() < 2) return false;
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+Value turned(Builder& b, Value x) {
+  Ints perm(static_cast<size_t>(x.rank()));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return b.transposed(x, perm);
+}
+
+// What a product by a turned weight owes that weight has one turn too many, as gradients come.
+std::vector<Rule> products() {
+  return {
+      {.name = "transpose-product",
+       .doc = "The transposed product of a transposed matrix is that of both the other way around.",
+       .pattern = op(Op::Transpose, {op(Op::MatMul, {op(Op::Transpose, {any(0)}).as(1), any(2)}).once()}),
+       .condition =
+           [](const Match& m) {
+             return m[2].rank() >= 2 && m.root().type().rank() == m.root().input(0).rank() && turnsMatrices(m.root()) &&
+                    turnsMatrices(m.node(1));
+           },
+       .build = [](const Match& m, Builder& b) -> Values { return {b.matMul(turned(b, m[2]), m[0])}; },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const int64_t k = rng.between(1, 4);
+         const bool many = rng.flip();
+         const Value a = sampling::input(b, many ? Shape{2, k, 3} : Shape{k, 3});
+         const Value y = b.matMul(turned(b, a), sampling::input(b, {k, rng.between(1, 4)}));
+         return turned(b, y);
+       },
+       .keeps = Keeps::Rounding},
+  };
+}
+
 std::vector<Rule> elementwiseSinks() {
   return {
       {.name = "sink-transpose-unary",
@@ -241,6 +279,6 @@ std::vector<Rule> axisSinks() {
 
 }  // namespace
 
-std::vector<Rule> transposeRules() { return joined({merges(), elementwiseSinks(), axisSinks()}); }
+std::vector<Rule> transposeRules() { return joined({merges(), products(), elementwiseSinks(), axisSinks()}); }
 
 }  // namespace aglow
