@@ -32,9 +32,17 @@ std::vector<int64_t> padsOf(const Window& window) {
   return pads;
 }
 
+// Batch and channels.
+Value exchanged(Builder& b, Value x) {
+  std::vector<int64_t> perm = axesBetween(0, x.rank());
+  std::swap(perm[0], perm[1]);
+  return b.transposed(x, perm);
+}
+
 // The axes of [batch, group * channel, ...] as [batch, group, channel, ...] in the order of `perm`, the first two of
 // them then joined or not.
 Value regrouped(Builder& b, Value x, int64_t groups, std::vector<int64_t> perm, bool joinFirst) {
+  if (groups == 1) return exchanged(b, x);
   std::vector<int64_t> split{x.dim(0), groups, x.dim(1) / groups}, joined;
   for (int a = 2; a < x.rank(); ++a) {
     perm.push_back(a + 1);
@@ -59,9 +67,7 @@ Value filterGradient(Builder& b, Value image, Value g, const Window& window, int
   const Value all =
       b.conv(x, taps, Value{},
              {.strides = window.dilations, .pads = padsOf(window), .dilations = window.strides, .group = groups});
-  std::vector<int64_t> perm = axesBetween(0, all.rank());
-  std::swap(perm[0], perm[1]);
-  return firstOf(b, b.transposed(all, perm), filter.shape().dims());
+  return firstOf(b, exchanged(b, all), filter.shape().dims());
 }
 
 Value biasGradient(Builder& b, Value g) {

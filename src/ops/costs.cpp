@@ -49,6 +49,15 @@ double winogradConv(const CostContext& use) {
 double depthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 4); }
 double byteDepthwiseConv(const CostContext& use) { return 2 * product(use.type(1).shape(), 1, 3); }
 
+double transposedMatMul(const CostContext& use) {
+  const Shape& a = use.type(0).shape();
+  return a.rank() < 2 ? 0 : 2 * static_cast<double>(a[a.rank() - 2]);
+}
+double tapProducts(const CostContext& use) {
+  const Shape& g = use.type(1).shape();
+  return 2 * product(g, 0, 1) * product(g, 2, 4);
+}
+
 // A score and a share of a value for each key.
 double attention(const CostContext& use) {
   const Shape &k = use.type(1).shape(), &v = use.type(2).shape();

@@ -25,6 +25,8 @@ namespace cost {
 CostRule nothing;  // elements are moved
 CostRule once, twice;
 CostRule matMul, conv, blockedConv, winogradConv, depthwiseConv, narrowConv, byteDepthwiseConv;
+// The same, where operands lie otherwise.
+CostRule transposedMatMul, tapProducts;
 CostRule attention, recurrent, pool;
 CostRule everyInput;  // each element of the first operand takes part once
 CostRule observe;

@@ -19,7 +19,7 @@ TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, rnn, gru, lstm, resize;
 TypeRule gradient, regression, optimizer;
 TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, blockMatMul, narrowConv,
-    byteDepthwiseConv;
+    byteDepthwiseConv, transposedMatMul, tapProducts;
 TypeRule quantize, dequantize, rescale, lookup, observe, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer

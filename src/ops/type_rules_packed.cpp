@@ -132,6 +132,39 @@ Types blockMatMul(const InferContext& c) {
   return std::vector{a.withShape(std::move(shape))};
 }
 
+Types transposedMatMul(const InferContext& c) {
+  AGLOW_OK(checkRank(c, 0, 2));
+  const Type &a = c.type(0), &b = c.type(1);
+  std::vector<int64_t> left = a.shape().dims(), expected = left;
+  if (b.rank() == a.rank()) expected.back() = b.dim(b.rank() - 1);
+  AGLOW_OK(checkShape(c, 1, Shape(expected)));
+  left[left.size() - 2] = left.back();
+  left.back() = expected.back();
+  AGLOW_TRY(Shape shape, computedShape(std::move(left)));
+  return std::vector{a.withShape(std::move(shape))};
+}
+
+Types tapProducts(const InferContext& c) {
+  const Type &x = c.type(0), &g = c.type(1);
+  if (x.rank() != 4) AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 5));
+  AGLOW_OK(checkCount(c, "channels"));
+  const int64_t channels = c.attrs.integer("channels"), lanes = g.dim(4);
+  if (lanes < 1 || (x.rank() == 5 && x.dim(4) != lanes))
+    return badNode(fmt::format("expected the same blocks with channels, got {} and {}", x.text(), g.text()));
+  if (x.dim(1) != (x.rank() == 4 ? channels : quotientUp(channels, lanes)))
+    return badNode(fmt::format("expected {} channels in 'x', got {}", channels, x.text()));
+  const std::vector<int64_t>& kernel = c.attrs.ints("kernel");
+  if (kernel.size() != 2) return badNode(fmt::format("expected 2 extents of 'kernel', got {}", kernel.size()));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, kernel));
+  AGLOW_TRY(const std::vector<int64_t> extents, wholeWindows(window, x.shape()));
+  if (g.dim(0) != x.dim(0) || g.dim(2) > extents.at(0) || g.dim(3) > extents.at(1))
+    return badNode(fmt::format("expected {} images of at most {} by {} windows, got {}", x.dim(0), extents.at(0),
+                               extents.at(1), g.text()));
+  AGLOW_TRY(Shape shape, computedShape({quotientUp(g.dim(1), 2), kernel.at(0), kernel.at(1), channels, 2 * lanes}));
+  return std::vector{x.withShape(std::move(shape))};
+}
+
 Types blockedConv(const InferContext& c) {
   const Type& x = c.type(0);
   const Type& filter = c.type(1);

@@ -85,6 +85,50 @@ Status packedMatMul(const KernelCall& call) {
   return {};
 }
 
+Status transposedMatMul(const KernelCall& call) {
+  const Shape &a = call.inType(0).shape(), &y = call.outType().shape();
+  const int64_t k = a[a.rank() - 2], m = y[y.rank() - 2], n = y[y.rank() - 1];
+  const int64_t matrices = m * n == 0 ? 0 : y.elements() / (m * n);
+  for (int64_t matrix = 0; matrix < matrices; ++matrix) {
+    const float *left = call.in[0].as<float>() + matrix * k * m, *right = call.in[1].as<float>() + matrix * k * n;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t c = 0; c < k; ++c) sum += double{left[c * m + i]} * double{right[c * n + j]};
+        call.out[0].as<float>()[(matrix * m + i) * n + j] = static_cast<float>(sum);
+      }
+  }
+  return {};
+}
+
+Status tapProducts(const KernelCall& call) {
+  AGLOW_TRY(const Window window, windowOf(call.attrs, call.attrs.ints("kernel")));
+  const Blocks x(call.inType(0).shape()), g(call.inType(1).shape());
+  const int64_t channels = call.attrs.integer("channels"), outputs = g.count * g.lanes;
+  const int64_t images = call.inType(0).dim(0), panel = 2 * g.lanes;
+  // One weight: all places at which its tap meets the image.
+  const auto sumOf = [&](int64_t o, int64_t ch, int64_t ky, int64_t kx) {
+    double sum = 0;
+    for (int64_t n = 0; n < images; ++n)
+      for (int64_t row = 0; row < g.height; ++row)
+        for (int64_t column = 0; column < g.width; ++column) {
+          const int64_t top = row * window.strides[0] - window.before[0] + ky * window.dilations[0];
+          const int64_t left = column * window.strides[1] - window.before[1] + kx * window.dilations[1];
+          if (top < 0 || top >= x.height || left < 0 || left >= x.width) continue;
+          sum += double{call.in[0].as<float>()[n * x.item() + x.start(ch) + (top * x.width + left) * x.lanes]} *
+                 double{call.in[1].as<float>()[n * g.item() + g.start(o) + (row * g.width + column) * g.lanes]};
+        }
+    return static_cast<float>(sum);
+  };
+  auto* y = call.out[0].as<float>();
+  for (int64_t p = 0; p < call.outType().dim(0); ++p)
+    for (int64_t ky = 0; ky < window.kernel[0]; ++ky)
+      for (int64_t kx = 0; kx < window.kernel[1]; ++kx)
+        for (int64_t ch = 0; ch < channels; ++ch)
+          for (int64_t o = p * panel; o < (p + 1) * panel; ++o) *y++ = o < outputs ? sumOf(o, ch, ky, kx) : 0;
+  return {};
+}
+
 Status blockMatMul(const KernelCall& call) {
   constexpr int64_t kByteBits = 8, kWordBytes = 4;
   const Shape& a = call.inType(0).shape();

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/gemm/byte_tile.kernel.cpp"
 #include "backends/cpu/kernels/gemm/dot.kernel.cpp"
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
+#include "backends/cpu/kernels/gemm/outer.kernel.cpp"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/kernels/gemm/tile.kernel.cpp"
 
@@ -21,6 +22,7 @@ AnyKernel findKernel(const std::string& name) {
   WIDTHS(matvec_m3);
   WIDTHS(matvec_m4);
   WIDTHS(dot);
+  WIDTHS(outer);
   WIDTHS(pack_panels);
   WIDTHS(spread_rows);
   return nullptr;
@@ -152,6 +154,55 @@ TEST(CpuTiles, Products) {
     checkProduct<16>(seed + 2000, cuts);
   }
   EXPECT_GT(cuts, 50);
+}
+
+template <int W>
+void checkTransposed(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t k = rng.between(1, 600), m = rng.between(1, 40), n = W * rng.between(1, 5);
+  const bool many = rng.flip();
+  checkRow<W>(
+      attrsOf("TransposedMatMul"),
+      {randomTensor(rng, many ? Shape{3, k, m} : Shape{k, m}), randomTensor(rng, many ? Shape{3, k, n} : Shape{k, n})},
+      gemmRows(), findKernel, machine, 1e-3);
+}
+
+template <int W>
+void checkTaps(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const bool planar = rng.flip(), pads = rng.flip();
+  const int64_t channels = rng.between(1, planar ? 12 : 3 * W), kh = rng.between(1, 3), kw = rng.between(1, 4);
+  const int64_t sy = rng.between(1, 2), sx = rng.between(1, 3), dy = rng.between(1, 2), dx = rng.between(1, 2);
+  const int64_t images = rng.between(1, 3), height = rng.between(1, 9), width = rng.between(1, 40);
+  const auto pad = [&] { return pads ? rng.between(0, 3) : 0; };
+  const std::vector<int64_t> around{pad(), pad(), pad(), pad()};
+  const int64_t h = std::max<int64_t>((height - 1) * sy + (kh - 1) * dy + 1 - around[0] - around[2], 1);
+  const int64_t w = std::max<int64_t>((width - 1) * sx + (kw - 1) * dx + 1 - around[1] - around[3], 1);
+  Attrs attrs = attrsOf("TapProducts");
+  attrs.set("kernel", std::vector<int64_t>{kh, kw});
+  attrs.set("strides", std::vector<int64_t>{sy, sx});
+  attrs.set("pads", around);
+  attrs.set("dilations", std::vector<int64_t>{dy, dx});
+  attrs.set("channels", channels);
+  const Tensor x =
+      planar ? randomTensor(rng, {images, channels, h, w}) : randomTensor(rng, {images, ceilDiv(channels, W), h, w, W});
+  const Tensor g = randomTensor(rng, {images, rng.between(1, 5), height, width, W});
+  checkRow<W>(attrs, {x, g}, gemmRows(), findKernel, machine, 1e-3);
+}
+
+TEST(CpuTiles, OuterProducts) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    checkTransposed<4>(seed);
+    checkTransposed<8>(seed + 1000);
+    checkTransposed<16>(seed + 2000);
+    checkTaps<4>(seed);
+    checkTaps<8>(seed + 1000);
+    checkTaps<16>(seed + 2000);
+  }
 }
 
 // Errors of rounding add up where all products are positive; they stay those of short sums, whatever the depth.

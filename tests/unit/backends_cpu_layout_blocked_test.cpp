@@ -85,6 +85,25 @@ TEST(BlockedLayout, WhatJumpsTakesNarrowFloats) {
   }
 }
 
+// Filters that are inputs are packed in every run, and what a convolution owes its filter is summed up in blocks.
+TEST(BlockedLayout, FiltersThatChangeArePackedAtRunTime) {
+  for (const int64_t step : {1, 2}) {
+    Network n;
+    const Value x = n.image({2, 24, 8, 9});
+    const Value filter = n.b.input("filter", Type(ElemKind::Float32, Shape{40, 24, 3, 3}));
+    const Value y = n.b.relu(n.b.conv(x, filter, {}, {.strides = {step, step}, .pads = {1, 1, 1, 1}}));
+    const std::vector<int64_t> exchange{1, 0, 2, 3};
+    n.b.output("y", n.b.conv(y, n.b.input("narrow", Type(ElemKind::Float32, Shape{8, 40, 1, 1})), {}, {}));
+    n.b.output("sums", n.b.conv(n.b.transposed(x, exchange), n.b.transposed(y, exchange), {},
+                                {.pads = {1, 1, 1, 1}, .dilations = {step, step}}));
+    expectSame(n);
+    const Function& f = laidOut(n, 8);
+    EXPECT_EQ(countOf(f, Op::Conv), 0);
+    EXPECT_EQ(targets(f), 2);
+    EXPECT_EQ(countOf(f, Op::TapProducts), 1);
+  }
+}
+
 TEST(BlockedLayout, ResidualBlocksAreConvertedAtTheExitOnly) {
   Network n;
   Value x = n.b.relu(n.conv(n.image({1, 3, 12, 10}), 32, 3, {.strides = {2, 2}}));
@@ -329,7 +348,8 @@ TEST(BlockedLayout, ConvolutionsThatCannotStayAsTheyAre) {
   const Value x = n.image({1, 2, 5, 5, 5}), p = n.b.input("p", Type(ElemKind::Bool, {}));
   n.b.output("a", n.b.conv(x, n.weights({16, 2, 3, 3, 3}), {}));
   const Value image = n.image({1, 16, 8, 8});
-  n.b.output("b", n.b.conv(image, n.b.input("filter", Type(ElemKind::Float32, {16, 16, 3, 3})), {}));
+  // Too few places for a filter that would have to be packed in every run.
+  n.b.output("b", n.b.conv(n.image({1, 16, 7, 7}), n.b.input("filter", Type(ElemKind::Float32, {16, 16, 3, 3})), {}));
   n.b.output("c", n.conv(image, 32, 3, {.group = 16}));
   n.b.output("d", n.conv(n.image({1, 1, 8, 8}), 1, 3));
   n.b.when(p);

@@ -64,6 +64,8 @@ const std::vector<Layout> kLayouts = {
     {"GRU", {"s b w", "d 3h w", "d 3h h", "d 6h", "b", "d b h"}},
     {"LSTM", {"s b w", "d 4h w", "d 4h h", "d 8h", "b", "d b h", "d b h", "d 3h"}},
     {"PackedMatMul", {"m k", "p k 2c"}},
+    {"TransposedMatMul", {"m k", "m n"}},
+    {"TapProducts", {"n 1 h w c", "n p k l c"}},
     {"BlockedConv", {"n b h w c", "p k l i 2c"}},
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},

@@ -144,6 +144,50 @@ TEST(PackedMatMul, IsMatMul) {
   }
 }
 
+TEST(TransposedMatMul, IsMatMul) {
+  Random random(11);
+  for (int round = 0; round < 20; ++round) {
+    const int64_t k = random.between(0, 9), m = random.between(0, 9), n = random.between(0, 9);
+    const bool many = round % 2 == 0;
+    const Tensor a = integers(random, many ? Shape{2, 3, k, m} : Shape{k, m});
+    const Tensor b = integers(random, many ? Shape{2, 3, k, n} : Shape{k, n});
+    const Tensor turned = runOne(attrsOf("Transpose").set("perm", many ? Ints{0, 1, 3, 2} : Ints{1, 0}), {a});
+    EXPECT_EQ(runOne("TransposedMatMul", {a, b}), runOne("MatMul", {turned, b}));
+  }
+}
+
+// A convolution of the image by a map, both with batch and channels exchanged, where steps and dilations change places.
+TEST(TapProducts, AreConvOfExchangedMaps) {
+  Random random(12);
+  const Attrs exchange = attrsOf("Transpose").set("perm", Ints{1, 0, 2, 3});
+  for (int round = 0; round < 40; ++round) {
+    const int64_t channels = random.between(1, 11), outputs = random.between(1, 11), lanes = random.pick(Ints{1, 4, 8});
+    const Ints steps{random.between(1, 2), random.between(1, 3)}, dilations{random.between(1, 2), random.between(1, 2)};
+    const Ints pads{random.between(0, 1), random.between(0, 2), random.between(0, 1), random.between(0, 2)};
+    const Ints map{random.between(1, 3), random.between(1, 3)}, kernel{random.between(1, 3), random.between(1, 3)};
+    Ints extents;
+    for (size_t a = 0; a < 2; ++a)
+      extents.push_back(
+          std::max<int64_t>((map[a] - 1) * steps[a] + (kernel[a] - 1) * dilations[a] + 1 - pads[a] - pads[2 + a], 1));
+    const Tensor x = integers(random, {2, channels, extents[0], extents[1]});
+    const Tensor g = integers(random, {2, outputs, map[0], map[1]});
+    const Attrs conv = attrsOf("Conv").set("strides", dilations).set("dilations", steps).set("pads", pads);
+    const Tensor expected = runOne(conv, {runOne(exchange, {x}), runOne(exchange, {g})});
+    const Shape& found = expected.type().shape();
+    const Attrs attrs = attrsOf("TapProducts")
+                            .set("kernel", Ints{found[2], found[3]})
+                            .set("strides", steps)
+                            .set("dilations", dilations)
+                            .set("pads", pads)
+                            .set("channels", channels);
+    const Tensor y = runOne(attrs, {round % 4 == 0 ? x : blocked(x, lanes), blocked(g, lanes)});
+    const Reader from(y);
+    const int64_t panel = 2 * lanes;
+    EXPECT_EQ(filled(found, [&](const Ints& i) { return from({i[1] / panel, i[2], i[3], i[0], i[1] % panel}); }),
+              expected);
+  }
+}
+
 TEST(BlockedConv, IsConv) {
   Random random(2);
   for (int round = 0; round < 40; ++round) {

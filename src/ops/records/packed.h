@@ -56,6 +56,22 @@ inline constexpr OpDef kPacked[] = {
      .attrs = {kStrides, kPads, kDilations},
      .infer = infer::depthwiseConv,
      .cost = cost::depthwiseConv},
+    {.name = "TransposedMatMul",
+     .doc = "Product of the transposed left matrices: [..., k, m] by [..., k, n] gives [..., m, n].",
+     .kind = OpKind::Target,
+     .in = {{"a", kPackedKinds}, {"b", kPackedKinds}},
+     .infer = infer::transposedMatMul,
+     .cost = cost::transposedMatMul},
+    {.name = "TapProducts",
+     .doc = "For each tap of a window over x, each of its channels and each channel of g, the sum of x times g over "
+            "batch and places: what a convolution of x with the result g owes each weight. x is blocked or planar, g "
+            "is blocked; the result lies as the filter of BlockedConv, [outputs / panel, kernel height, kernel width, "
+            "channels, panel], and is zero after the last block.",
+     .kind = OpKind::Target,
+     .in = {{"x", kPackedKinds}, {"g", kPackedKinds}},
+     .attrs = {kKernel, kStrides, kPads, kDilations, {.name = "channels", .kind = AttrKind::Int, .doc = "of x"}},
+     .infer = infer::tapProducts,
+     .cost = cost::tapProducts},
     {.name = "NarrowMatMul",
      .doc = "Product of narrow elements [..., m, k] by one matrix of n columns in panels, [n / panel, k / group, "
             "panel, group]: bytes by signed bytes with sums in i32, or bf16 with sums in f32.",

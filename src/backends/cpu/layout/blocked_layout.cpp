@@ -1,5 +1,6 @@
 // The pass that moves convolutions and what lies between them to blocked channels. Nodes are remade where they stand;
 // a value is converted before its first reader that needs it otherwise, once for all readers.
+#include <algorithm>
 #include <map>
 
 #include "backends/cpu/layout/choose.h"
@@ -20,10 +21,15 @@ public:
   void run() {
     for (Node* node = function_.front(); node != nullptr; node = function_.next(node)) {
       b.before(node).named(node->name());
-      if (choice_.blocked.contains(node))
+      const auto conv = choice_.convs.find(node);
+      if (conv != choice_.convs.end() && givesFilter(conv->second)) {
+        replaceAllUses(node->result(), tapProducts(*node, conv->second, *this));
+        replaced_.push_back(node);
+      } else if (choice_.blocked.contains(node)) {
         onBlocks(*node);
-      else
+      } else {
         onPlanes(*node);
+      }
     }
     for (auto node = replaced_.rbegin(); node != replaced_.rend(); ++node) function_.erase(*node);
   }
@@ -88,6 +94,25 @@ private:
   std::vector<Node*> replaced_;
 };
 
+// Sums over the batch of which one number a channel is left keep their axes for now: blocks have a place for channels
+// where a vector has none.
+void keepReducedAxes(Function& function, Builder& b) {
+  for (Node* node = function.front(); node != nullptr;) {
+    Node* const next = function.next(node);
+    constexpr int kLeastRank = 3;
+    const bool reduces = node->op() == Op::Reduce && !node->predicate() && node->input(0).rank() >= kLeastRank &&
+                         node->type().rank() == 1 && !node->attrs().flag("keepdims");
+    const std::vector<int64_t> axes = reduces ? node->attrs().ints("axes") : std::vector<int64_t>{1};
+    if (std::find(axes.begin(), axes.end(), 1) == axes.end()) {
+      b.before(node).named(node->name());
+      const Value kept = b.make({node->input(0)}, Attrs(node->attrs()).set("keepdims", int64_t{1}))->result();
+      replaceAllUses(node->result(), b.reshaped(kept, node->type().shape().dims()));
+      function.erase(node);
+    }
+    node = next;
+  }
+}
+
 }  // namespace
 
 Pass blockedLayoutPass(const VectorLayout& layout) {
@@ -97,9 +122,13 @@ Pass blockedLayoutPass(const VectorLayout& layout) {
           .run = [blocks, layout](Function& function, PassContext& context) -> Result<bool> {
             const ConvForms forms{
                 .winograd = context.enabled(kWinograd), .halves = layout.fastHalves, .matrix = layout.matrix};
+            Builder builder(function);
+            AGLOW_OK(building([&] {
+              keepReducedAxes(function, builder);
+              return true;
+            }));
             LayoutChoice choice = chooseLayouts(function, blocks, forms);
             const auto convs = static_cast<int64_t>(choice.convs.size());
-            Builder builder(function);
             AGLOW_TRY(const bool changed, building([&] {
                         BlockRewriter(function, builder, blocks, std::move(choice)).run();
                         return convs > 0;

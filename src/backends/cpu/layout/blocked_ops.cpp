@@ -67,9 +67,11 @@ Value pool(Node& node, BlockSource& source) {
   return remade(node, source, {source.blocked(node.input(0))}, std::move(attrs));
 }
 
+// Over all axes but the channels', of which those in front stay as they are.
 bool reduceFits(Node& node, const Blocks&) {
   const Ints& axes = node.attrs().ints("axes");
-  return std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return axis >= 2; });
+  const bool keepsBatch = node.attrs().flag("keepdims") || std::find(axes.begin(), axes.end(), 0) == axes.end();
+  return keepsBatch && std::find(axes.begin(), axes.end(), 1) == axes.end();
 }
 
 Value reduce(Node& node, BlockSource& source) {

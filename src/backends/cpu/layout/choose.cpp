@@ -41,6 +41,7 @@ private:
     choice_.convs.emplace(&conv, form);
     const Value image = imageOf(conv, form);
     if (image != conv.input(0)) readers_[image.node].push_back(readsPlanes(form) ? MinCut::kSink : MinCut::kSource);
+    if (givesFilter(form)) readers_[mapOf(conv).node].push_back(MinCut::kSource);
   }
 
   int64_t blockedElements(const Shape& planar) const { return Shape(blocks_.dims(planar)).elements(); }
@@ -64,6 +65,7 @@ private:
 
   void place(Node& node) {
     if (const auto conv = choice_.convs.find(&node); conv != choice_.convs.end()) {
+      if (givesFilter(conv->second)) return;
       const int vertex = isHalfEmpty(node, conv->second) ? cut_.addNode() : MinCut::kSource;
       vertices_[&node] = vertex;
       if (vertex != MinCut::kSource) cut_.addEdge(MinCut::kSource, vertex, multiplications(node));
@@ -79,6 +81,14 @@ private:
     return it == vertices_.end() ? MinCut::kSink : it->second;
   }
 
+  // Whether all who read it read its operand instead.
+  bool isPassedBy(const Node& node) const {
+    return exchangesChannels(node) && std::all_of(node.uses().begin(), node.uses().end(), [&](const Use& use) {
+             const auto conv = choice_.convs.find(use.user);
+             return conv != choice_.convs.end() && givesFilter(conv->second);
+           });
+  }
+
   // On which side a reader wants its operand: those of the node that makes it, or planar.
   std::optional<int> wantedBy(const Use& use) const {
     Node& user = *use.user;
@@ -86,8 +96,10 @@ private:
     if (use.slot == Use::kPredicate) return MinCut::kSink;
     if (const auto conv = choice_.convs.find(&user); conv != choice_.convs.end()) {
       if (use.slot == 0 && imageOf(user, conv->second) != user.input(0)) return std::nullopt;
+      if (givesFilter(conv->second)) return std::nullopt;
       return use.slot == 0 && !readsPlanes(conv->second) ? MinCut::kSource : MinCut::kSink;
     }
+    if (isPassedBy(user)) return std::nullopt;
     if (leadsToChannelsLast(user) || leadsFromChannelsLast(user) || observesChannels(user)) return std::nullopt;
     const int vertex = vertexOf(user);
     return vertex != MinCut::kSink && findBlockedOp(user)->follows(user, use.slot) ? vertex : MinCut::kSink;

@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/layout/bytes.h"
+#include "backends/cpu/layout/run_time_packing.h"
 #include "graph/op_views.h"
 
 namespace aglow {
@@ -88,8 +89,25 @@ bool isOfHalves(const ConvNode& node, const Conv2d& conv, const ConvForms& forms
   const int64_t rows = node.x().dim(0) * conv.height * conv.width;
   const int64_t bytes = 2 * conv.channels * conv.kernelHeight * conv.kernelWidth;
   const bool matrix = forms.matrix && conv.group == 1 && cpu::areWorthRows(rows, bytes, conv.outputs);
-  return (forms.halves || matrix) && node.filter().dim(1) % 2 == 0 && isNarrowFloats(node.x()) &&
-         node.x().node->op() == Op::Cast && fitsHalves(asConstant(node.filter())->tensor());
+  return (forms.halves || matrix) && isConstant(node.filter()) && node.filter().dim(1) % 2 == 0 &&
+         isNarrowFloats(node.x()) && node.x().node->op() == Op::Cast && fitsHalves(asConstant(node.filter())->tensor());
+}
+
+// A filter that changes from run to run is packed in each, which takes as long as multiplying it by a few dozen rows.
+bool isWorthPacking(const ConvNode& node, const Conv2d& conv) {
+  constexpr int64_t kFewRows = 32;
+  return node.x().dim(0) * conv.height * conv.width >= kFewRows;
+}
+
+// What a convolution owes its filter: images by images, where channels are the batch.
+bool isOfMaps(const ConvNode& node, const Conv2d& conv) {
+  return conv.group == 1 && !node.bias() && exchangesChannels(*node.x().node) && exchangesChannels(*node.filter().node);
+}
+
+ConvForm tapsForm(const Node& node, int64_t lanes) {
+  const int64_t channels = node.input(0).dim(0), outputs = node.input(1).dim(0);
+  if (channels < lanes && 2 * outputs < lanes) return ConvForm::None;
+  return channels < lanes && channels <= kImageChannels ? ConvForm::PlanarTaps : ConvForm::Taps;
 }
 
 // In each output channel, the sum of all weights.
@@ -106,7 +124,23 @@ std::vector<int64_t> weightSums(const Tensor& filter) {
 
 }  // namespace
 
+bool exchangesChannels(const Node& node) {
+  const bool moves = node.op() == Op::Transpose || node.op() == Op::Reshape;
+  if (!moves || node.predicate() || node.type().rank() < 2) return false;
+  Ints dims = node.input(0).shape().dims();
+  if (dims.size() < 2) return false;
+  std::swap(dims[0], dims[1]);
+  if (dims != node.type().shape().dims()) return false;
+  if (node.op() == Op::Reshape) return dims[0] == 1 || dims[1] == 1;
+  Ints perm(node.attrs().ints("perm"));
+  std::swap(perm[0], perm[1]);
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+Value mapOf(Node& node) { return node.input(1).node->input(0); }
+
 Value imageOf(Node& node, ConvForm form) {
+  if (givesFilter(form)) return node.input(0).node->input(0);
   if (form == ConvForm::Halves) return node.input(0).node->input(0);
   const bool bytes = form == ConvForm::Bytes || form == ConvForm::FewBytes || form == ConvForm::DepthwiseBytes;
   return bytes ? shiftedBytes(node.input(0))->bytes : node.input(0);
@@ -117,10 +151,13 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   const ElemKind kind = node.type().kind();
   if (kind != ElemKind::Float32 && kind != ElemKind::Int32) return ConvForm::None;
   const int rank = node.type().rank();
-  if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0 || !isConstant(node.input(1)))
-    return ConvForm::None;
+  if (rank > 4 || node.type().elements() == 0 || node.input(0).type().elements() == 0) return ConvForm::None;
   const Conv2d conv{ConvNode(node)};
   const int64_t lanes = blocks.lanes();
+  const bool known = isConstant(node.input(1));
+  if (!known && kind != ElemKind::Float32) return ConvForm::None;
+  if (isOfMaps(ConvNode(node), conv)) return tapsForm(node, lanes);
+  if (!known && !isWorthPacking(ConvNode(node), conv)) return ConvForm::None;
   // Vectors that are mostly empty on both sides win nothing.
   if (conv.group == 1 && conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
   if (kind == ElemKind::Int32) return multipliesBytes(node, lanes) ? byteForm(ConvNode(node), conv) : ConvForm::None;
@@ -186,23 +223,46 @@ Value narrowConv(Node& node, ConvForm form, const Conv2d& conv, const Tensor& fi
 
 }  // namespace
 
+// Steps from place to place are the dilations of the convolution, and those from tap to tap its steps.
+Value tapProducts(Node& node, ConvForm form, BlockSource& source) {
+  const Conv2d conv{ConvNode(node)};
+  Builder& b = source.b;
+  const int64_t channels = node.type().dim(0), outputs = conv.outputs;
+  const Value image = imageOf(node, form), map = mapOf(node);
+  Value x = form == ConvForm::PlanarTaps ? source.planar(image) : source.blocked(image);
+  if (x.rank() == 3) x = b.reshaped(x, {x.dim(0), x.dim(1), 1, x.dim(2)});
+  const Value sums = b.tapProducts(x, source.blocked(map),
+                                   {.kernel = {conv.height, conv.width},
+                                    .strides = conv.dilations,
+                                    .pads = conv.pads,
+                                    .dilations = conv.strides,
+                                    .channels = channels});
+  return b.reshaped(unpackSums(b, sums, outputs), node.type().shape().dims());
+}
+
 Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
   const ConvNode v(node);
   const Conv2d conv(v);
   Builder& b = source.b;
   const int64_t lanes = source.blocks.lanes();
-  const Tensor& known = asConstant(v.filter())->tensor();
-  const Tensor filter = known.retyped(
-      known.type().withShape(Shape{conv.outputs, conv.channels / conv.group, conv.kernelHeight, conv.kernelWidth}));
+  const Ints dims{conv.outputs, conv.channels / conv.group, conv.kernelHeight, conv.kernelWidth};
+  const Constant* known = asConstant(v.filter());
+  const Tensor filter = known == nullptr ? Tensor() : known->tensor().retyped(known->type().withShape(Shape(dims)));
+  const auto packed = [&](int64_t panel) {
+    return known != nullptr ? b.constant(cpu::packFilter(filter, panel))
+                            : packFilterAtRunTime(b, b.reshaped(source.planar(v.filter()), dims), panel);
+  };
   Value y;
   switch (form) {
     case ConvForm::Depthwise:
-      y = b.depthwiseConv(source.blocked(v.x()), b.constant(cpu::packFilter(filter, lanes)),
+      y = b.depthwiseConv(source.blocked(v.x()), packed(lanes),
                           {.strides = conv.strides, .pads = conv.pads, .dilations = conv.dilations});
       break;
     case ConvForm::Winograd: {
       const int tile = cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width);
-      y = b.winogradConv(source.blocked(v.x()), b.constant(cpu::winogradFilter(filter, tile, 2 * lanes)),
+      const Value points = known != nullptr ? b.constant(cpu::winogradFilter(filter, tile, 2 * lanes))
+                                            : transformAtRunTime(b, source.planar(v.filter()), tile, 2 * lanes);
+      y = b.winogradConv(source.blocked(v.x()), points,
                          {.tile = tile, .pads = conv.pads, .outputs = conv.outputs, .lanes = lanes});
       break;
     }
@@ -219,7 +279,7 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
     default: {
       Value x = form == ConvForm::Planar ? source.planar(v.x()) : source.blocked(v.x());
       if (form == ConvForm::Planar && x.rank() == 3) x = b.reshaped(x, {x.dim(0), x.dim(1), 1, x.dim(2)});
-      y = b.blockedConv(x, b.constant(cpu::packFilter(filter, 2 * lanes)), conv.attrs<BlockedConvAttrs>(lanes));
+      y = b.blockedConv(x, packed(2 * lanes), conv.attrs<BlockedConvAttrs>(lanes));
     }
   }
   if (!v.bias()) return y;

@@ -16,10 +16,16 @@ enum class ConvForm : uint8_t {
   FewBytes,        // NarrowConv of an image with few channels
   DepthwiseBytes,  // ByteDepthwiseConv
   Halves,          // NarrowConv of bf16
+  Taps,            // TapProducts: the image and the filter are maps, with batch and channels exchanged
+  PlanarTaps,      // TapProducts that reads the image as it is
 };
 
 // Whether the image is read as it is, in planes.
-inline bool readsPlanes(ConvForm form) { return form == ConvForm::Planar || form == ConvForm::FewBytes; }
+inline bool readsPlanes(ConvForm form) {
+  return form == ConvForm::Planar || form == ConvForm::FewBytes || form == ConvForm::PlanarTaps;
+}
+// Whether the result is a filter, which has no blocks.
+inline bool givesFilter(ConvForm form) { return form == ConvForm::Taps || form == ConvForm::PlanarTaps; }
 
 // What may be chosen among.
 struct ConvForms {
@@ -31,6 +37,12 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms);
 
 // The value that a convolution in this form reads: its operand, or the bytes that this is made of.
 Value imageOf(Node& node, ConvForm form);
+
+// Of a form that gives a filter: the map that stands for the filter, and the result.
+Value mapOf(Node& node);
+Value tapProducts(Node& node, ConvForm form, BlockSource& source);
+// Whether a node exchanges batch and channels, and does nothing else.
+bool exchangesChannels(const Node& node);
 
 // The result of the convolution in blocks.
 Value blockedConv(Node& node, ConvForm form, BlockSource& source);

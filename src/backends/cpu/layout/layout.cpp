@@ -13,6 +13,7 @@ Pipeline layoutPipeline(const VectorLayout& layout) {
       .add(foldWeightsPass())
       .add(splitWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
+      .add(transposedProductsPass(layout))
       .add(blockedLayoutPass(layout))
       .add(deadCodePass())
       .add(sharingPass());

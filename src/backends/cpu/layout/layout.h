@@ -21,6 +21,9 @@ Pass blockedLayoutPass(const VectorLayout& layout);
 // Constant right sides of matrix products in panels.
 Pass packWeightsPass(const VectorLayout& layout);
 
+// Products of transposed left matrices, as these lie.
+Pass transposedProductsPass(const VectorLayout& layout);
+
 Pipeline layoutPipeline(const VectorLayout& layout);
 // To stand after "optimize-core".
 Phase layoutPhase(const VectorLayout& layout);

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
+#include "backends/cpu/kernels/gemm/outer_plan.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "backends/cpu/kernels/reasons.h"
 #include "support/sizes.h"
@@ -319,7 +320,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
     const int64_t matrices = b.elements() / std::max<int64_t>(matrix, 1);
     matrix = panels * s.k * panel;
     packed = matrices * matrix;
-    const PackDesc pack{.from = 2, .to = 3, .depth = s.k, .columns = s.n, .panels = panels};
+    const PackDesc pack{.from = 2, .to = 3, .toOffset = 0, .depth = s.k, .columns = s.n, .panels = panels};
     plan.steps.push_back({.kernel = fmt::format("pack_panels_w{}", lanes),
                           .descriptor = descriptorBytes(pack),
                           .units = matrices * panels});
@@ -387,6 +388,8 @@ constexpr KernelRow kRows[] = {
     {Op::BlockMatMul, "matvec", fewRows, unlessEmpty<planBlockMatVec>},
     {Op::NarrowMatMul, "matrix", matrixFits, unlessEmpty<planMatrix>},
     {Op::NarrowMatMul, "tiles", narrowFits, unlessEmpty<planNarrow>},
+    {Op::TransposedMatMul, "outer", outerProductFits, planOuterProduct},
+    {Op::TapProducts, "outer", tapProductsFit, planTapProducts},
     {Op::MatMul, "dots", dotsMultiply, planDots},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };

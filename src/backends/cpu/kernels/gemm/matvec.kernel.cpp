@@ -61,7 +61,7 @@ AGLOW_INLINE int32_t packPanels(const PackDesc& d, void* const* p, int64_t begin
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t column = unit % d.panels * kPanel, count = smaller(kPanel, d.columns - column);
     const float* from = static_cast<const float*>(p[d.from]) + unit / d.panels * d.depth * d.columns + column;
-    float* to = static_cast<float*>(p[d.to]) + unit * d.depth * kPanel;
+    float* to = static_cast<float*>(p[d.to]) + d.toOffset + unit * d.depth * kPanel;
     for (int64_t k = 0; k < d.depth; ++k, from += d.columns, to += kPanel) {
       if (count == kPanel) {
         storeLanes(to, loadLanes<V>(from));

@@ -57,6 +57,7 @@ struct FillDesc {
 // Matrices [batches, depth, columns] into panels in scratch memory. A unit is a panel.
 struct PackDesc {
   int64_t from, to;  // numbers of the addresses
+  int64_t toOffset;  // in elements
   int64_t depth, columns, panels;
 };
 

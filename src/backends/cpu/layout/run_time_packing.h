@@ -1,0 +1,17 @@
+// Weights that are not known when compiling, as those that train, in the order in which kernels read them: the same as
+// gemm/pack.h gives, as nodes.
+#pragma once
+
+#include "graph/builder.h"
+
+namespace aglow {
+
+// [O, C / group, kh, kw] to [P, kh, kw, C / group, panel], P = ceil(O / panel).
+Value packFilterAtRunTime(Builder& b, Value filter, int64_t panel);
+// [P, kh, kw, C, panel] to [C, O, kh, kw].
+Value unpackSums(Builder& b, Value packed, int64_t outputs);
+
+// [O, C, 3, 3], transformed for tiles of tile x tile results, to [(tile + 2)^2, P, C, panel].
+Value transformAtRunTime(Builder& b, Value filter, int tile, int64_t panel);
+
+}  // namespace aglow
