@@ -142,6 +142,33 @@ std::vector<Rule> products() {
          return turned(b, y);
        },
        .keeps = Keeps::Rounding},
+      {.name = "add-products",
+       .doc =
+           "Sums of products of short transposed matrices, as steps of time give, are one product of those below each "
+           "other.",
+       .pattern = op(Op::Add, {op(Op::MatMul, {op(Op::Transpose, {any(0)}).as(1), any(2)}).once(),
+                               op(Op::MatMul, {op(Op::Transpose, {any(3)}).as(4), any(5)}).once()}),
+       .condition =
+           [](const Match& m) {
+             for (const int i : {0, 2, 3, 5})
+               if (m[i].rank() != 2) return false;
+             // Adding results takes longer than copying what one of them is made of.
+             const int64_t rows = m[0].dim(1), columns = m[2].dim(1), depth = std::min(m[0].dim(0), m[3].dim(0));
+             return m[3].dim(1) == rows && m[5].dim(1) == columns && turnsMatrices(m.node(1)) &&
+                    turnsMatrices(m.node(4)) && isFloat(m[0].kind()) && depth * (rows + columns) < rows * columns;
+           },
+       .build = [](const Match& m, Builder& b) -> Values {
+         return {b.matMul(turned(b, b.concat({m[0], m[3]}, {.axis = 0})), b.concat({m[2], m[5]}, {.axis = 0}))};
+       },
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         const auto product = [&] {
+           const int64_t depth = rng.between(1, 2);
+           return b.matMul(turned(b, sampling::input(b, {depth, 7})), sampling::input(b, {depth, 6}));
+         };
+         const Value first = product();
+         return b.add(first, product());
+       },
+       .keeps = Keeps::Rounding},
   };
 }
 

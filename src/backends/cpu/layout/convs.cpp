@@ -106,7 +106,8 @@ bool isOfMaps(const ConvNode& node, const Conv2d& conv) {
 
 ConvForm tapsForm(const Node& node, int64_t lanes) {
   const int64_t channels = node.input(0).dim(0), outputs = node.input(1).dim(0);
-  if (channels < lanes && 2 * outputs < lanes) return ConvForm::None;
+  constexpr int64_t kMostlyEmpty = 4;
+  if (kMostlyEmpty * outputs < lanes) return ConvForm::None;
   return channels < lanes && channels <= kImageChannels ? ConvForm::PlanarTaps : ConvForm::Taps;
 }
 
