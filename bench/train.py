@@ -233,7 +233,8 @@ class Aglow:
         return [float(x) for x in re.findall(r"loss : f32\[\] = \[([^\]]+)\]", printed)]
 
     def milliseconds(self, seconds):
-        return json.loads(aglow("bench", *self.words, "--function", "train", "--seconds", seconds, "--json"))["median_ms"]
+        found = aglow("bench", *self.words, "--function", "train", "--seconds", seconds, "--json")
+        return json.loads(found)["median_ms"]
 
 
 def measure(name, options, threads, folder):
