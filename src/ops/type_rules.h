@@ -16,9 +16,9 @@ TypeRule reduce, argReduce, scan, topK;
 TypeRule matMul, conv, convTranspose, col2Im, maxPool, maxPoolWithIndices, avgPool;
 TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
-TypeRule attention, rnn, gru, lstm, resize;
+TypeRule attention, byteAttention, rnn, gru, lstm, resize;
 TypeRule gradient, regression, optimizer;
-TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, blockMatMul, narrowConv,
+TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, byteMatMul, blockMatMul, narrowConv,
     byteDepthwiseConv, transposedMatMul, tapProducts;
 TypeRule quantize, dequantize, rescale, lookup, observe, quantizeLinear, dequantizeLinear;
 

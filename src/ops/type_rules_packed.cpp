@@ -108,6 +108,25 @@ Types narrowMatMul(const InferContext& c) {
   return product(c, quotientUp(a.dim(a.rank() - 1), narrow.together), narrow.sum, narrow.together);
 }
 
+Types byteMatMul(const InferContext& c) {
+  for (int i = 0; i < 2; ++i) AGLOW_OK(checkRank(c, i, 2));
+  for (const std::string_view name : {"a_offset", "b_offset"}) AGLOW_OK(checkByteOffset(c, name));
+  const Type &a = c.type(0), &b = c.type(1);
+  const bool transposed = c.attrs.flag("transposed");
+  const int64_t k = b.dim(b.rank() - (transposed ? 1 : 2)), n = b.dim(b.rank() - (transposed ? 2 : 1));
+  if (a.dim(a.rank() - 1) != k)
+    return badNode(fmt::format("expected [..., m, k] and [..., {}], got {} and {}", transposed ? "n, k" : "k, n",
+                               a.text(), b.text()));
+  const auto leading = [](const Type& t) {
+    return Shape(std::vector(t.shape().dims().begin(), t.shape().dims().end() - 2));
+  };
+  AGLOW_TRY(const Shape batch, broadcastBoth(leading(a), leading(b)));
+  std::vector<int64_t> dims = batch.dims();
+  dims.insert(dims.end(), {a.dim(a.rank() - 2), n});
+  AGLOW_TRY(Shape shape, computedShape(std::move(dims)));
+  return std::vector{Type(ElemKind::Int32, std::move(shape))};
+}
+
 Types blockMatMul(const InferContext& c) {
   constexpr int64_t kWord = 32, kWordBytes = 4;
   AGLOW_OK(checkRank(c, 0, 2));

@@ -50,6 +50,13 @@ Status checkRank(const InferContext& c, int operand, int least) {
   return badNode(fmt::format("expected at least {} axes in '{}', got {}", least, c.op.in[operand].name, type.text()));
 }
 
+Status checkByteOffset(const InferContext& c, std::string_view name) {
+  constexpr int64_t kMost = 255;
+  const int64_t offset = c.attrs.integer(name);
+  if (offset >= -kMost && offset <= kMost) return {};
+  return badNode(fmt::format("expected '{}' from {} to {}, got {}", name, -kMost, kMost, offset));
+}
+
 Status checkShape(const InferContext& c, int operand, const Shape& expected) {
   const Type& type = c.type(operand);
   if (type.shape() == expected) return {};

@@ -25,5 +25,7 @@ Status checkLength(std::string_view name, const std::vector<int64_t>& list, int 
 Status checkAtLeast(std::string_view name, const std::vector<int64_t>& list, int64_t least);
 Status checkRank(const InferContext& c, int operand, int least);
 Status checkShape(const InferContext& c, int operand, const Shape& expected);
+// That an attribute is the byte which stands for zero, or one that a shift by 128 makes of it.
+Status checkByteOffset(const InferContext& c, std::string_view name);
 
 }  // namespace aglow::infer

@@ -129,13 +129,39 @@ Values integerConv(const Match& m, Builder& b) {
   return {!bias || whole ? y : b.add(y, b.reshaped(bias, along))};
 }
 
+// Computed bytes with one scale.
+bool areBytes(Value v) { return isByteImage(v) && !isConstant(v.node->input(0)); }
+
 bool isByteProduct(const Match& m) {
-  return isByteImage(m[0]) && m[0].rank() >= 2 && m[1].rank() == 2 && areByteWeights(m[1], 1) && sumsFit(m[1].dim(0));
+  if (!isByteImage(m[0]) || m[0].rank() < 2 || !sumsFit(m[0].dim(m[0].rank() - 1))) return false;
+  return (m[1].rank() == 2 && areByteWeights(m[1], 1)) || (m[1].rank() >= 2 && areBytes(m[1]));
 }
 
 Values integerProduct(const Match& m, Builder& b) {
   const Value sum = b.matMul(centered(b, m[0]), centered(b, m[1]));
   return {b.mul(b.casted(sum, ElemKind::Float32), scalesOf(b, m[0], m[1]))};
+}
+
+// Attention whose weights are rounded, of bytes: their products are those of integers.
+bool isByteAttention(const Match& m) {
+  const AttentionNode v(m.root());
+  return v.rounded() && v.softcap() == 0 && v.precision() == ElemKind::Float32 && m.root().useCount(1) == 0 &&
+         areBytes(m[0]) && areBytes(m[1]) && areBytes(m[2]) && sumsFit(m[0].dim(3)) && sumsFit(m[1].dim(2));
+}
+
+Values integerAttention(const Match& m, Builder& b) {
+  const AttentionNode v(m.root());
+  const DequantizeLinearNode q(m.node(0)), k(m.node(1)), values(m.node(2));
+  const auto offset = [](const DequantizeLinearNode& d) { return offsetsOf(d.offset(), 1).front(); };
+  return {b.byteAttention(q.x(), k.x(), values.x(), v.mask(),
+                          {.scale = v.scale() * *splatValue(q.scale()) * *splatValue(k.scale()),
+                           .vScale = *splatValue(values.scale()),
+                           .qOffset = offset(q),
+                           .kOffset = offset(k),
+                           .vOffset = offset(values),
+                           .left = v.left(),
+                           .right = v.right(),
+                           .offset = v.offset()})};
 }
 
 // ---------------------------------------------------------------- moves
@@ -421,14 +447,35 @@ std::vector<Rule> integerRules() {
        },
        .keeps = Keeps::Rounding},
       {.name = "integer-matmul",
-       .doc = "A product of quantized values by quantized weights is one of their integers, times the scales.",
+       .doc = "A product of quantized values, or by quantized weights, is one of their integers, times the scales.",
        .kinds = kindSet(ElemKind::Float32),
        .pattern = op(Op::MatMul, {any(0), any(1)}),
        .condition = isByteProduct,
        .build = integerProduct,
        .sample = [](Rng& rng, Builder& b) -> Value {
-         return b.matMul(sampleReal(rng, b, rng.flip() ? Shape{2, 4} : Shape{2, 3, 4}),
-                         sampleWeights(rng, b, {4, 3}, 1));
+         const Value x = sampleReal(rng, b, rng.flip() ? Shape{2, 4} : Shape{2, 3, 4});
+         if (rng.flip()) return b.matMul(x, sampleReal(rng, b, rng.flip() ? Shape{4, 3} : Shape{2, 4, 3}));
+         return b.matMul(x, sampleWeights(rng, b, {4, 3}, 1));
+       },
+       .keeps = Keeps::Rounding},
+      {.name = "integer-attention",
+       .doc = "Attention of quantized values with rounded weights is that of their integers.",
+       .kinds = kindSet(ElemKind::Float32),
+       .pattern = op(Op::Attention, {any(0), any(1), any(2)}),
+       .condition = isByteAttention,
+       .build = integerAttention,
+       .sample = [](Rng& rng, Builder& b) -> Value {
+         // Scores are exact on both sides, so that their weights are rounded the same way.
+         const auto bytes = [&](const Shape& shape) {
+           const Value x = someBytes(rng, b, shape);
+           return b.dequantizeLinear(x, b.scalar(ElemKind::Float32, 0.125), someOffset(rng, b, x.kind()),
+                                     {.axis = 0, .to = ElemKind::Float32});
+         };
+         const int64_t keys = rng.between(1, 3);
+         const Value q = bytes({1, 2, 2, 3}), k = bytes({1, rng.between(1, 2), keys, 3});
+         const Value v = bytes({1, k.dim(1), keys, 2});
+         const Value mask = rng.flip() ? Value{} : sampling::input(b, {keys}, ElemKind::Bool);
+         return b.attention(q, k, v, mask, {.scale = 0.125, .right = rng.between(-1, 0), .rounded = true})->result();
        },
        .keeps = Keeps::Rounding},
   };

@@ -32,7 +32,8 @@ private:
   void place(const Node& node) {
     if (!possible_.members.contains(&node)) return;
     const Node* before = possible_.computedWith(node);
-    const bool product = roleOf(node) == Role::Product;
+    const Role role = roleOf(node);
+    const bool product = role == Role::Product || role == Role::Pair;
     if (product || free_.contains(before)) {
       free_.insert(&node);
       gives_[&node] = cut_.addNode();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "graph/lexer.h"
 #include "graph/op_views.h"
@@ -23,6 +24,15 @@ bool hasNoConstants(const Node& node) {
   const std::vector<Value> inputs = node.inputs();
   return std::none_of(inputs.begin(), inputs.end(), isConstant);
 }
+// Operands that are computed, each of its own.
+bool isPair(const Node& node) {
+  return isFloat32(node.input(0)) && isFloat32(node.input(1)) && !isConstant(node.input(0)) &&
+         !isConstant(node.input(1));
+}
+bool isAttention(const Node& node) {
+  return isPair(node) && !isConstant(node.input(2)) && node.attrs().real("softcap") == 0 &&
+         node.attrs().elem("precision") == ElemKind::Float32;
+}
 bool isBias(const Node& node) { return isConstant(node.input(0)) != isConstant(node.input(1)); }
 bool padsZeros(const Node& node) {
   const Constant* value = asConstant(node.input(1));
@@ -31,21 +41,25 @@ bool padsZeros(const Node& node) {
 bool takesNearest(const Node& node) { return node.attrs().word("mode") == "nearest"; }
 bool isVariable(const Node& node) { return !isConstant(node.input(0)); }
 
+constexpr int kAll = INT_MAX;
+
 struct Row {
   Op op;
   Role role;
   bool (*applies)(const Node& node);
-  bool all = false;  // operands are computed with, not the first one alone
+  int operands = 1;  // so many of the first ones are computed with
 };
 
 // The first row that applies counts.
 constexpr Row kRows[] = {
     {Op::Conv, Role::Product, hasWeights},
     {Op::MatMul, Role::Product, isMatrix},
-    {Op::Add, Role::After, isBias, true},
-    {Op::Add, Role::Compute, hasNoConstants, true},
-    {Op::Max, Role::Compute, hasNoConstants, true},
-    {Op::Min, Role::Compute, hasNoConstants, true},
+    {Op::MatMul, Role::Pair, isPair, kAll},
+    {Op::Attention, Role::Pair, isAttention, 3},
+    {Op::Add, Role::After, isBias, kAll},
+    {Op::Add, Role::Compute, hasNoConstants, kAll},
+    {Op::Max, Role::Compute, hasNoConstants, kAll},
+    {Op::Min, Role::Compute, hasNoConstants, kAll},
     {Op::AvgPool, Role::Compute, always},
     {Op::Reduce, Role::Compute, isMean},
     {Op::Relu, Role::After, always},
@@ -57,12 +71,14 @@ constexpr Row kRows[] = {
     {Op::Gather, Role::Carry, isVariable},
     {Op::Pad, Role::Carry, padsZeros},
     {Op::Resize, Role::Carry, takesNearest},
-    {Op::Concat, Role::Carry, hasNoConstants, true},
+    {Op::Concat, Role::Carry, hasNoConstants, kAll},
 };
 
 // Null for operators that stay in floats.
 const Row* rowOf(const Node& node) {
-  if (node.isStorage() || node.resultCount() != 1 || node.type().kind() != ElemKind::Float32) return nullptr;
+  if (node.isStorage() || node.resultCount() == 0 || node.type().kind() != ElemKind::Float32) return nullptr;
+  for (int i = 1; i < node.resultCount(); ++i)
+    if (node.useCount(i) > 0) return nullptr;
   const auto found = std::find_if(std::begin(kRows), std::end(kRows),
                                   [&](const Row& row) { return row.op == node.op() && row.applies(node); });
   return found == std::end(kRows) ? nullptr : found;
@@ -97,7 +113,7 @@ std::unordered_set<const Node*> computingNodes(const Function& function) {
     const Role role = roleOf(*node);
     const bool follows =
         role == Role::After && computing.contains(node->input(isConstant(node->input(0)) ? 1 : 0).node);
-    if (follows || role == Role::Product || role == Role::Compute) computing.insert(node.get());
+    if (follows || role == Role::Product || role == Role::Pair || role == Role::Compute) computing.insert(node.get());
   }
   return computing;
 }
@@ -111,7 +127,7 @@ Role roleOf(const Node& node) {
 
 int dataOperands(const Node& node) {
   const Row* row = rowOf(node);
-  return row == nullptr ? 0 : row->all ? node.inputCount() : 1;
+  return row == nullptr ? 0 : std::min(row->operands, node.inputCount());
 }
 
 std::vector<std::string_view> quantizedOperators() {
@@ -150,6 +166,8 @@ Islands islandsOf(const Function& function, const std::set<std::string>& kept,
       continue;
     if (role == Role::Product)
       islands.products.push_back(&node);
+    else if (role == Role::Pair)
+      islands.pairs.push_back(&node);
     else if (!wanted.contains(node.result()) && !takesPart.contains(&node))
       continue;
     islands.members.insert(&node);
@@ -166,6 +184,7 @@ Islands islandsOf(const Function& function, const std::set<std::string>& kept,
     }
   }
   std::reverse(islands.products.begin(), islands.products.end());
+  std::reverse(islands.pairs.begin(), islands.pairs.end());
   const auto add = [&](Value v) {
     if (!wanted.contains(v)) return;
     islands.values.push_back(v);

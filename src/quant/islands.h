@@ -17,6 +17,7 @@ namespace aglow::quant {
 enum class Role : uint8_t {
   Float,    // it stays as it is
   Product,  // takes an operand as integers, times constant weights
+  Pair,     // takes all its operands as integers and multiplies them by each other
   Compute,  // takes and gives integers of their own scales, where its result is wanted as integers
   Carry,    // moves integers as they are: operands and result have one scale
   After,    // is computed with the result of the node before it, which then needs no integers of its own
@@ -38,6 +39,7 @@ struct Islands {
   std::vector<Value> values;                           // that become integers, in the order of the function
   std::unordered_map<Value, size_t, ValueHash> group;  // by value: those of one number have one scale
   std::vector<Node*> products;                         // whose weights become integers too
+  std::vector<Node*> pairs;                            // that multiply computed operands
   std::unordered_set<const Node*> members;             // nodes that take integers where there are some
   std::unordered_map<const Node*, const Node*> after;  // by node: the one whose result it takes before that is rounded
 

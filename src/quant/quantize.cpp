@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/op_views.h"
 #include "quant/equalize.h"
 #include "quant/product.h"
 
@@ -19,6 +20,28 @@ void convert(Builder& b, Value value, const Parameters& parameters, const Island
     if (use.slot != Use::kPredicate && use.user->function() == &function && islands.members.contains(use.user) &&
         use.user->input(use.slot) == value)
       use.user->setInput(use.slot, real);
+}
+
+// Attention over bytes weighs values by bytes. Its operands are converted already.
+void roundWeights(Builder& b, Node& pair) {
+  if (pair.op() != Op::Attention) return;
+  const AttentionNode v(pair);
+  for (const Value operand : {v.q(), v.k(), v.v()})
+    if (operand.node->isStorage() || operand.node->op() != Op::DequantizeLinear ||
+        elemBytes(operand.node->input(0).kind()) != 1)
+      return;
+  b.before(&pair).named(pair.name());
+  Node* rounded = b.attention(v.q(), v.k(), v.v(), v.mask(),
+                              {.scale = v.scale(),
+                               .softcap = v.softcap(),
+                               .left = v.left(),
+                               .right = v.right(),
+                               .offset = v.offset(),
+                               .weights = v.weights(),
+                               .precision = v.precision(),
+                               .rounded = true});
+  replaceAllUses(pair.result(), rounded->result());
+  b.function().erase(&pair);
 }
 
 }  // namespace
@@ -41,12 +64,14 @@ namespace {
 
 std::vector<Vetoed> vetoedBy(const Veto& veto, const Function& function, const Request& request) {
   std::vector<Vetoed> vetoed;
-  for (const Node* product : possibleIslands(function, request.keepFloat).products) {
-    std::string reason = veto ? veto(*product) : "";
-    if (reason.empty() && request.profile.keepFloat.contains(product->name()))
-      reason = "the samples of the profile showed too much noise with it in integers";
-    if (!reason.empty()) vetoed.push_back({product->name(), product->def().name, std::move(reason)});
-  }
+  const Islands islands = possibleIslands(function, request.keepFloat);
+  for (const std::vector<Node*>& products : {islands.products, islands.pairs})
+    for (const Node* product : products) {
+      std::string reason = veto ? veto(*product) : "";
+      if (reason.empty() && request.profile.keepFloat.contains(product->name()))
+        reason = "the samples of the profile showed too much noise with it in integers";
+      if (!reason.empty()) vetoed.push_back({product->name(), product->def().name, std::move(reason)});
+    }
   return vetoed;
 }
 
@@ -107,6 +132,7 @@ Result<bool> Quantization::insertConversions() {
       if (const Parameters* input = chosen_.find(product->input(0)))
         quantizeProduct(b, *product, *input, *request_->schema);
     for (const Value value : islands_.values) convert(b, value, *chosen_.find(value), islands_);
+    for (Node* pair : islands_.pairs) roundWeights(b, *pair);
     return true;
   });
 }

@@ -44,11 +44,30 @@ void multiply(ElemKind kind, const std::byte* a, int64_t aFirst, const std::byte
   }
 }
 
+// Calls each(item, a, b) with the numbers of the matrices that make up each one of the results.
+template <class Each>
+void eachMatrix(const KernelCall& call, const Each& each) {
+  const auto leading = [](const Shape& s) { return Shape(std::vector(s.dims().begin(), s.dims().end() - 2)); };
+  const Shape batch = leading(call.outType().shape());
+  const std::vector<int64_t> aStrides = broadcastStrides(leading(call.inType(0).shape()), batch);
+  const std::vector<int64_t> bStrides = broadcastStrides(leading(call.inType(1).shape()), batch);
+  for (int64_t item = 0; item < batch.elements(); ++item) {
+    int64_t aItem = 0;
+    int64_t bItem = 0;
+    for (int64_t axis = batch.rank() - 1, rest = item; axis >= 0; --axis) {
+      const int64_t extent = batch[static_cast<int>(axis)];
+      aItem += rest % extent * aStrides[static_cast<size_t>(axis)];
+      bItem += rest % extent * bStrides[static_cast<size_t>(axis)];
+      rest /= extent;
+    }
+    each(item, aItem, bItem);
+  }
+}
+
 }  // namespace
 
 Status matMul(const KernelCall& call) {
   const Shape& a = call.inType(0).shape();
-  const Shape& b = call.inType(1).shape();
   const Shape& y = call.outType().shape();
   const ElemKind kind = call.outType().kind();
   const int64_t m = y[y.rank() - 2];
@@ -56,25 +75,46 @@ Status matMul(const KernelCall& call) {
   const int64_t k = a[a.rank() - 1];
   if (y.elements() == 0) return {};
 
-  const auto leading = [](const Shape& s) { return Shape(std::vector(s.dims().begin(), s.dims().end() - 2)); };
-  const Shape batch = leading(y);
-  const std::vector<int64_t> aStrides = broadcastStrides(leading(a), batch);
-  const std::vector<int64_t> bStrides = broadcastStrides(leading(b), batch);
   inWrappingDomain(kind, [&](auto zero) {
     std::vector<decltype(zero)> product(static_cast<size_t>(m * n));
-    for (int64_t item = 0; item < batch.elements(); ++item) {
-      int64_t aItem = 0;
-      int64_t bItem = 0;
-      for (int64_t axis = batch.rank() - 1, rest = item; axis >= 0; --axis) {
-        const int64_t extent = batch[static_cast<int>(axis)];
-        aItem += rest % extent * aStrides[static_cast<size_t>(axis)];
-        bItem += rest % extent * bStrides[static_cast<size_t>(axis)];
-        rest /= extent;
-      }
+    eachMatrix(call, [&](int64_t item, int64_t aItem, int64_t bItem) {
       multiply(kind, call.inData(0), aItem * m * k, call.inData(1), bItem * k * n, m, k, n, product);
       narrow(kind, product.data(), m * n, call.outData(), item * m * n);
+    });
+  });
+  return {};
+}
+
+namespace {
+
+// Sums wrap, as those of i32 do.
+template <class B>
+void multiplyBytes(const KernelCall& call) {
+  const Shape &a = call.inType(0).shape(), &y = call.outType().shape();
+  const int64_t m = y[y.rank() - 2], n = y[y.rank() - 1], k = a[a.rank() - 1];
+  const auto aOffset = static_cast<int32_t>(call.attrs.integer("a_offset")),
+             bOffset = static_cast<int32_t>(call.attrs.integer("b_offset"));
+  const bool transposed = call.attrs.flag("transposed");
+  const int64_t depth = transposed ? 1 : n, column = transposed ? k : 1;  // distances in b
+  eachMatrix(call, [&](int64_t item, int64_t aItem, int64_t bItem) {
+    const auto* left = call.in[0].as<uint8_t>() + aItem * m * k;
+    const auto* right = call.in[1].as<B>() + bItem * k * n;
+    for (int64_t i = 0; i < m * n; ++i) {
+      uint32_t sum = 0;
+      for (int64_t c = 0; c < k; ++c)
+        sum += static_cast<uint32_t>((left[i / n * k + c] - aOffset) * (right[c * depth + i % n * column] - bOffset));
+      call.out[0].as<int32_t>()[item * m * n + i] = static_cast<int32_t>(sum);
     }
   });
+}
+
+}  // namespace
+
+Status byteMatMul(const KernelCall& call) {
+  if (call.inType(1).kind() == ElemKind::UInt8)
+    multiplyBytes<uint8_t>(call);
+  else
+    multiplyBytes<int8_t>(call);
   return {};
 }
 

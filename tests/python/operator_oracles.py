@@ -227,6 +227,19 @@ def attention(q, k, v, mask=None, *, scale, softcap=0.0, causal=False):
     return softmax(s) @ v, scores
 
 
+def byte_attention(q, k, v, scale, mask=None, causal=False):
+    """Weights in 255ths of the largest one of each query."""
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    s = scale * (q @ np.swapaxes(k, -1, -2))
+    if mask is not None:
+        s = np.where(mask, s, -np.inf)
+    if causal:
+        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
+    weights = np.rint(255 * np.exp(s - s.max(-1, keepdims=True)))
+    return weights @ v / weights.sum(-1, keepdims=True)
+
+
 # ---- recurrent layers
 
 def recurrent(step, states, x, lengths=None, direction="forward"):

@@ -370,6 +370,15 @@ QUANT = {
                                                        ("f32[40,60,30]", 2, 30, 5, None), ("f32[2,3,5,7,8]", 1, 19, 5, 8),
                                                        (("f32[3,4]", [nan, 1, 2, -3, inf, -inf, 0, 4, 1e-30, -1e30, 1, nan]),
                                                         1, 4, 5, None))],
+    # Scores that lie far enough from each other for the weights to be rounded the same way.
+    "ByteAttention": [problem("T[1,2,3,4]", "T[1,2,5,4]", "u8[1,2,5,6] in 0..255", kinds=["u8", "i8"], results=["f32"],
+                              attrs="scale = 0.0625, v_scale = 0.25, q_offset = 3, k_offset = -2, v_offset = 100",
+                              is_=lambda q, k, v: oracles.byte_attention(q - 3, k + 2, v - 100, 0.0625) * 0.25),
+                      problem("i8[2,4,3,4]", "u8[2,2,3,4]", "i8[2,2,3,4]", attrs="scale = 0.0625, right = 0", results=["f32"],
+                              is_=lambda q, k, v: oracles.byte_attention(q, k, v, 0.0625, causal=True)),
+                      problem("u8[1,1,2,4]", "u8[1,1,3,4]", "u8[1,1,3,4]", ("bool[2,3]", [1, 0, 1, 0, 1, 1]),
+                              attrs="scale = 0.0625", results=["f32"],
+                              is_=lambda q, k, v, m: oracles.byte_attention(q, k, v, 0.0625, m))],
     "QuantizeLinear": [*[problem("f32[20] in -40..40", "f32[] in 0.25..0.25", f"{kind}[] in 3..3", attrs=f"to = {kind}",
                                  results=[kind], is_=quantized(low, high, 0.25, 3))
                          for kind, low, high in [("i8", -128, 127), ("u8", 0, 255), ("i16", -999, 999), ("u4", 0, 15)]],

@@ -3,6 +3,7 @@
 
 #include "unit/cpu_kernels.h"
 // After what keeps the compiler quiet about vectors.
+#include "backends/cpu/kernels/gemm/byte_pack.kernel.cpp"
 #include "backends/cpu/kernels/gemm/byte_tile.kernel.cpp"
 #include "backends/cpu/kernels/gemm/dot.kernel.cpp"
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
@@ -17,6 +18,8 @@ AnyKernel findKernel(const std::string& name) {
   TILE_WIDTHS(tiles);
   TILE_WIDTHS(byte_tiles);
   KERNEL(fill_rows);
+  WIDTHS(pack_bytes);
+  WIDTHS(row_starts);
   WIDTHS(matvec_m1);
   WIDTHS(matvec_m2);
   WIDTHS(matvec_m3);
@@ -93,6 +96,45 @@ void checkByteProduct(uint64_t seed) {
                        findKernel, machine, 0);
 }
 
+// Leading axes of both operands of a product.
+using Axes = std::pair<std::vector<int64_t>, std::vector<int64_t>>;
+Axes randomAxes(Rng& rng) {
+  const std::vector<Axes> leading{
+      {{}, {}}, {{3}, {}}, {{}, {3}}, {{2, 3}, {2, 3}}, {{2, 1}, {3}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 2, 1}}};
+  return rng.pick(leading);
+}
+
+// Both operands known when code runs, with all kinds of offsets.
+template <int W>
+void checkBytesByBytes(uint64_t seed, int& cuts) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t m = rng.between(1, 40), n = rng.between(1, 99),
+                k = rng.pick<int64_t>({4 * rng.between(1, 40), rng.between(1, 70), 1101});
+  const ElemKind kind = rng.flip() ? ElemKind::UInt8 : ElemKind::Int8;
+  auto [as, bs] = randomAxes(rng);
+  Attrs attrs = attrsOf("ByteMatMul");
+  attrs.set("a_offset", rng.pick<int64_t>({0, 0, rng.between(1, 255)}));
+  attrs.set("b_offset", rng.pick<int64_t>({0, 128, rng.between(-128, 255)}));
+  const bool transposed = rng.flip();
+  attrs.set("transposed", int64_t{transposed});
+  as.insert(as.end(), {m, k});
+  bs.insert(bs.end(), {transposed ? n : k, transposed ? k : n});
+  checkRow<W, int32_t>(attrs, {randomBytes(rng, Shape(as)), randomBytes(rng, Shape(bs), kind)}, gemmRows(), findKernel,
+                       machine, 0, &cuts);
+}
+
+TEST(CpuTiles, BytesByBytes) {
+  int cuts = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    checkBytesByBytes<4>(seed, cuts);
+    checkBytesByBytes<8>(seed + 1000, cuts);
+    checkBytesByBytes<16>(seed + 2000, cuts);
+  }
+  EXPECT_GT(cuts, 10);
+}
+
 TEST(CpuTiles, Bytes) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     checkByteConv<4>(seed);
@@ -134,9 +176,7 @@ void checkProduct(uint64_t seed, int& cuts) {
   const Machine machine = randomMachine(rng, W);
   const int64_t m = rng.between(1, 40), k = rng.between(1, 70),
                 n = rng.pick<int64_t>({1, W * rng.between(1, 6), rng.between(1, 99), rng.between(1, 99)});
-  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> leading{
-      {{}, {}}, {{3}, {}}, {{}, {3}}, {{2, 3}, {2, 3}}, {{2, 1}, {3}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 2, 1}}};
-  auto [as, bs] = rng.pick(leading);
+  auto [as, bs] = randomAxes(rng);
   as.insert(as.end(), {m, k});
   bs.insert(bs.end(), {k, n});
   const Tensor a = randomTensor(rng, Shape(as)), b = randomTensor(rng, Shape(bs));

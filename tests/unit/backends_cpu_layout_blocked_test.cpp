@@ -212,6 +212,29 @@ TEST(BlockedLayout, BytesThatMoveAfterwardsAreMultipliedAsBytes) {
   }
 }
 
+// As attention has them: both operands are computed, and the columns of the right one lie side by side.
+TEST(BlockedLayout, ComputedBytesAreMultipliedAsBytes) {
+  for (const ElemKind kind : {ElemKind::UInt8, ElemKind::Int8})
+    for (const int64_t offset : {0, 9, kind == ElemKind::Int8 ? -128 : 255}) {
+      Network n;
+      const auto centered = [&](Value real) {
+        const Value wide = n.b.casted(asBytes(n, real, kind), ElemKind::Int32);
+        return offset == 0 ? wide : n.b.sub(wide, n.b.scalar(ElemKind::Int32, static_cast<double>(offset)));
+      };
+      const Value q = centered(n.image({2, 3, 5, 8})), k = centered(n.image({2, 7, 3, 8}));
+      const Value scores = n.b.matMul(q, n.b.transpose(k, {.perm = {0, 2, 3, 1}}));
+      n.b.output("y", n.b.matMul(centered(n.b.casted(scores, ElemKind::Float32)), centered(n.image({2, 1, 7, 4}))));
+      for (const int64_t lanes : {4, 16}) {
+        const Function& f = laidOut(n, lanes);
+        Rng rng(7);
+        EXPECT_TRUE(sameResults(n.f, f, randomBindings(rng, n.f))) << lanes << " lanes\n" << print(f);
+        EXPECT_EQ(countOf(f, Op::MatMul), 0);
+        EXPECT_EQ(countOf(f, Op::ByteMatMul), 2);
+        EXPECT_THAT(print(f), testing::HasSubstr("transposed = true"));
+      }
+    }
+}
+
 TEST(BlockedLayout, GatesFromMatrixProductsBroadcast) {
   Network n;
   const Value x = n.conv(n.image({2, 16, 6, 6}), 24, 3);

@@ -240,6 +240,40 @@ TEST(CpuWhole, Attention) {
   s.check();
 }
 
+// Scores stay away from each other, so that few weights lie between two steps.
+void addByteAttention(Subject& s, bool large) {
+  Rng& rng = s.rng;
+  const int64_t batch = rng.between(1, 2), groups = rng.between(1, 3), heads = groups * rng.between(1, 2);
+  const int64_t queries = large ? 100 : rng.between(1, 20), keys = large ? 600 : rng.between(1, 70);
+  const int64_t width = rng.between(1, 40), valueWidth = rng.between(1, 70);
+  const auto bytes = [&](const Shape& shape) {
+    const ElemKind kind = rng.flip() ? ElemKind::UInt8 : ElemKind::Int8;
+    std::vector<int64_t> values(static_cast<size_t>(shape.elements()));
+    for (int64_t& value : values) value = rng.between(0, 255) - (kind == ElemKind::Int8 ? 128 : 0);
+    return s.input(Tensor::fromInts(Type(kind, shape), values));
+  };
+  const Value q = bytes({batch, heads, queries, width}), k = bytes({batch, groups, keys, width}),
+              v = bytes({batch, groups, keys, valueWidth});
+  const auto offset = [&](Value x) { return rng.between(0, 255) - (x.kind() == ElemKind::Int8 ? 128 : 0); };
+  const Value mask = rng.flip() ? randomMask(s, {batch, heads, queries, keys}) : Value{};
+  s.outputFirst(s.b.byteAttention(q, k, v, mask,
+                                  {.scale = rng.real(1, 4) / static_cast<double>(1 << 16),
+                                   .vScale = 1. / (1 << 14),
+                                   .qOffset = offset(q),
+                                   .kOffset = offset(k),
+                                   .vOffset = offset(v),
+                                   .left = rng.flip() ? rng.between(0, 9) : -1,
+                                   .right = rng.flip() ? rng.between(0, 9) : -1,
+                                   .offset = rng.between(-12, 12)})
+                    .node);
+}
+
+TEST(CpuWhole, ByteAttention) {
+  Subject s(5);
+  for (int i = 0; i < 6; ++i) addByteAttention(s, i < 2);
+  s.check();
+}
+
 TEST(CpuWhole, SaysWhyNot) {
   Module module;
   Builder b(*module.addFunction("f"));

@@ -191,6 +191,39 @@ TEST_F(QuantConversions, AreOfWhatIsSmall) {
   EXPECT_THAT(namesOf(findIslands(function_, {"relu"})), ElementsAre("%relu"));
 }
 
+// Attention takes all three operands as integers, and what moves them carries them.
+TEST(Islands, AttentionTakesIntegers) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const Value x = b.input("x", Type(ElemKind::Float32, {1, 5, 8}));
+  const auto heads = [&](std::string_view name, uint64_t seed) {
+    const Value y = b.named(name).matMul(x, b.constant(randomFloats(seed, {8, 8}, 1), std::string(name) + "_w"));
+    return b.transposed(b.reshaped(y, {1, 5, 2, 4}), {0, 2, 1, 3});
+  };
+  const Value q = heads("q", 1), k = heads("k", 2), v = heads("v", 3);
+  const Value y = b.named("attention").attention(q, k, v, {}, {.scale = 0.5, .precision = ElemKind::Float32})->result();
+  b.output("y", y);
+  const Islands islands = findIslands(*module.functions().front());
+  EXPECT_EQ(islands.products.size(), 3u);
+  ASSERT_EQ(islands.pairs.size(), 1u);
+  EXPECT_EQ(islands.pairs.front(), y.node);
+  for (const Value operand : {q, k, v}) EXPECT_TRUE(islands.group.contains(operand));
+  EXPECT_FALSE(islands.group.contains(y));
+  EXPECT_TRUE(findIslands(*module.functions().front(), {"Attention"}).pairs.empty());
+
+  Request request;
+  request.profile.model = fingerprintOf(*module.functions().front());
+  for (const Value value : possibleIslands(*module.functions().front()).values)
+    request.profile.values[nameOf(value)] = observedIn({randomFloats(2, value.shape(), 1)}, -1).value;
+  const auto changed = quantize(*module.functions().front(), request, {"equalize", "correct-bias"});
+  ASSERT_TRUE(changed.ok()) << changed.error().text();
+  const auto& nodes = module.functions().front()->nodes();
+  const auto rounded = std::find_if(nodes.begin(), nodes.end(), [](const auto& n) { return n->op() == Op::Attention; });
+  ASSERT_NE(rounded, nodes.end());
+  EXPECT_TRUE((*rounded)->attrs().flag("rounded"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ((*rounded)->input(i).node->op(), Op::DequantizeLinear);
+}
+
 TEST_F(QuantizeBlock, ComputesNearlyTheSame) {
   const Tensor x = randomFloats(9, {1, 4, 6, 6}, 1);
   const auto plain = made();

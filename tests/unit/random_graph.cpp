@@ -60,6 +60,7 @@ struct Layout {
 };
 const std::vector<Layout> kLayouts = {
     {"Attention", {"b 2g l w", "b g s w", "b g s e", "l s"}},
+    {"ByteAttention", {"b 2g l w", "b g s w", "b g s e", "l s"}},
     {"RNN", {"s b w", "d h w", "d h h", "d 2h", "b", "d b h"}},
     {"GRU", {"s b w", "d 3h w", "d 3h h", "d 6h", "b", "d b h"}},
     {"LSTM", {"s b w", "d 4h w", "d 4h h", "d 8h", "b", "d b h", "d b h", "d 3h"}},
@@ -70,6 +71,7 @@ const std::vector<Layout> kLayouts = {
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},
     {"NarrowMatMul", {"m k", "p f 2c 4"}},
+    {"ByteMatMul", {"b m k", "b k n"}},
     {"BlockMatMul", {"m k", "p f 2c 4", "p g 2c", "1"}},
     {"NarrowConv", {"n b h w 4c", "p k l f 8c 4"}},
     {"ByteDepthwiseConv", {"n b h w c", "b k l c"}},

@@ -53,7 +53,7 @@ Decision CpuBackend::supports(const Node& node) const {
   return choice.row != nullptr ? Decision::yes() : Decision::no(choice.reason());
 }
 
-Decision CpuBackend::quantizes(const Node& product) const { return multipliesBytes(product, target_.shape().lanes); }
+Decision CpuBackend::quantizes(const Node& product) const { return multipliesBytes(product, target_.shape()); }
 
 Result<std::optional<Plan>> CpuBackend::plan(const Program& program, const Instr& instr) const {
   AGLOW_TRY(Plan plan, cpu::planInstr(program, instr, target_.shape()));

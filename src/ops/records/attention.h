@@ -8,6 +8,15 @@
 
 namespace aglow::records {
 
+inline constexpr AttrDef kLeft{
+    .name = "left", .kind = AttrKind::Int, .number = -1, .doc = "query i sees keys from i + offset - left on; -1: all"},
+    kRight{.name = "right",
+           .kind = AttrKind::Int,
+           .number = -1,
+           .doc = "query i sees keys up to i + offset + right; 0 is causal, -1: all"},
+    kKeysBefore{.name = "offset", .kind = AttrKind::Int, .doc = "keys before the first query"};
+inline constexpr KindSet kAttended = kindSet(ElemKind::UInt8, ElemKind::Int8);
+
 inline constexpr OpDef kAttention[] = {
     {.name = "Attention",
      .doc =
@@ -21,24 +30,36 @@ inline constexpr OpDef kAttention[] = {
      .out = {{"y"}, {"weights"}},
      .attrs = {{"scale", AttrKind::Float, 1},
                {.name = "softcap", .kind = AttrKind::Float, .doc = "scores become softcap * tanh(scores / softcap)"},
-               {.name = "left",
-                .kind = AttrKind::Int,
-                .number = -1,
-                .doc = "query i sees keys from i + offset - left on; -1: all"},
-               {.name = "right",
-                .kind = AttrKind::Int,
-                .number = -1,
-                .doc = "query i sees keys up to i + offset + right; 0 is causal, -1: all"},
-               {.name = "offset", .kind = AttrKind::Int, .doc = "keys before the first query"},
+               kLeft,
+               kRight,
+               kKeysBefore,
                {.name = "weights",
                 .kind = AttrKind::Enum,
                 .choices = "scores|capped|masked|softmax",
                 .doc = "the stage that the second result shows"},
-               {.name = "precision", .kind = AttrKind::Elem, .doc = "element kind that enters the softmax"}},
+               {.name = "precision", .kind = AttrKind::Elem, .doc = "element kind that enters the softmax"},
+               {.name = "rounded",
+                .kind = AttrKind::Bool,
+                .doc = "the weights of a query are rounded to 255ths of its largest one, as ByteAttention does it"}},
      .infer = infer::attention,
      .cost = cost::attention,
      .standard = {"Attention", onnx_kinds::floats, "attention"},
      .gradient = GradientBy::Lowering},
+    {.name = "ByteAttention",
+     .doc = "Attention over bytes less their offsets: exact scores times scale, plus the mask; what exp makes of their "
+            "distance to the largest one of a query is rounded to 255ths, and weighs v, times v_scale.",
+     .kind = OpKind::Composite,
+     .in = {{"q", kAttended}, {"k", kAttended}, {"v", kAttended}, {"mask", kinds::plain, 0, Arity::Optional}},
+     .attrs = {{"scale", AttrKind::Float, 1},
+               {"v_scale", AttrKind::Float, 1},
+               {.name = "q_offset", .kind = AttrKind::Int, .doc = "the byte of q that is zero"},
+               {.name = "k_offset", .kind = AttrKind::Int, .doc = "the byte of k that is zero"},
+               {.name = "v_offset", .kind = AttrKind::Int, .doc = "the byte of v that is zero"},
+               kLeft,
+               kRight,
+               kKeysBefore},
+     .infer = infer::byteAttention,
+     .cost = cost::attention},
 };
 
 }  // namespace aglow::records

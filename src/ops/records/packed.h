@@ -21,6 +21,8 @@ inline constexpr KindSet kNarrow = kindSet(ElemKind::UInt8, ElemKind::BFloat16),
 inline constexpr AttrDef kOutputs{.name = "outputs", .kind = AttrKind::Int, .doc = "channels of the result"};
 inline constexpr AttrDef kOutside{
     .name = "outside", .kind = AttrKind::Int, .doc = "what bytes are outside of the image, 0 to 255"};
+inline constexpr AttrDef kOffsetOfA{.name = "a_offset", .kind = AttrKind::Int, .doc = "the byte of a that is zero"},
+    kOffsetOfB{.name = "b_offset", .kind = AttrKind::Int, .doc = "the byte of b that is zero"};
 inline constexpr AttrDef kLanes{.name = "lanes", .kind = AttrKind::Int, .doc = "channels of a block"};
 
 inline constexpr OpDef kPacked[] = {
@@ -79,6 +81,16 @@ inline constexpr OpDef kPacked[] = {
      .in = {{"a", kNarrow}, {"b", kNarrowWeights}},
      .attrs = {{.name = "n", .kind = AttrKind::Int, .doc = "columns of b"}},
      .infer = infer::narrowMatMul,
+     .cost = cost::matMul},
+    {.name = "ByteMatMul",
+     .doc = "Product of bytes less their offsets, [..., m, k] by [..., k, n] or, transposed, [..., n, k], with sums in "
+            "i32. Leading axes broadcast.",
+     .kind = OpKind::Target,
+     .in = {{"a", kBytes}, {"b", kBytes | kByteWeights}},
+     .attrs = {kOffsetOfA,
+               kOffsetOfB,
+               {.name = "transposed", .kind = AttrKind::Bool, .doc = "b has its columns side by side"}},
+     .infer = infer::byteMatMul,
      .cost = cost::matMul},
     {.name = "BlockMatMul",
      .doc = "Product of [..., m, k] by one matrix of n columns, (levels - offsets) * scales. Words of four bytes hold "

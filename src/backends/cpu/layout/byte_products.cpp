@@ -1,16 +1,37 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "backends/cpu/kernels/attention/attention_desc.h"
 #include "backends/cpu/layout/bytes.h"
 
 namespace aglow {
 
-Decision multipliesBytes(const Node& product, int64_t lanes) {
-  const Type& weights = product.input(1).type();
-  if (product.op() == Op::MatMul) {
-    constexpr int64_t kMostlyEmpty = 4;
-    const int64_t columns = weights.dim(weights.rank() - 1);
-    if (kMostlyEmpty * columns >= 2 * lanes) return Decision::yes();
-    return Decision::no(fmt::format("{} columns leave vectors mostly empty", columns));
+namespace {
+
+Decision fillVectors(int64_t columns, int64_t lanes) {
+  constexpr int64_t kMostlyEmpty = 4;
+  if (kMostlyEmpty * columns >= 2 * lanes) return Decision::yes();
+  return Decision::no(fmt::format("{} columns leave vectors mostly empty", columns));
+}
+
+// Bytes that have to be packed when code runs pay where they are multiplied faster than floats.
+Decision pays(const Node& product, const cpu::Machine& machine) {
+  if (!machine.bytes) return Decision::no("the processor multiplies floats as fast as bytes");
+  if (product.op() != Op::Attention) return Decision::yes();
+  const int64_t widest = std::max(product.input(0).dim(3), product.input(2).dim(3));
+  if (widest <= cpu::kByteAttentionWidth) return Decision::yes();
+  return Decision::no(fmt::format("heads of {} elements are wider than {}", widest, cpu::kByteAttentionWidth));
+}
+
+}  // namespace
+
+Decision multipliesBytes(const Node& product, const cpu::Machine& machine) {
+  const int64_t lanes = machine.lanes;
+  const Type& weights = product.input(product.op() == Op::Attention ? 2 : 1).type();
+  if (product.op() != Op::Conv) {
+    if (Decision no = fillVectors(weights.dim(weights.rank() - 1), lanes); !no) return no;
+    return isConstant(product.input(1)) ? Decision::yes() : pays(product, machine);
   }
   constexpr int kImageRank = 4;
   if (product.type().rank() > kImageRank)

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "backends/cpu/kernels/plan.h"
 #include "graph/builder.h"
 #include "support/decision.h"
 
@@ -24,9 +25,8 @@ std::optional<ShiftedBytes> shiftedBytes(Value v);
 Value unmoved(Value v);
 Value movedAs(Builder& b, Value v, Value other);
 
-// Whether kernels of bytes compute a convolution or product by weights, in any kind, with vectors of so many lanes; if
-// not, why not.
-Decision multipliesBytes(const Node& product, int64_t lanes);
+// Whether kernels of bytes compute a convolution, product or attention in floats; if not, why not.
+Decision multipliesBytes(const Node& product, const cpu::Machine& machine);
 
 // Whether all elements are from -128 to 127.
 bool fitsSignedBytes(const Tensor& i32);

@@ -161,7 +161,8 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   if (!known && !isWorthPacking(ConvNode(node), conv)) return ConvForm::None;
   // Vectors that are mostly empty on both sides win nothing.
   if (conv.group == 1 && conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
-  if (kind == ElemKind::Int32) return multipliesBytes(node, lanes) ? byteForm(ConvNode(node), conv) : ConvForm::None;
+  if (kind == ElemKind::Int32)
+    return multipliesBytes(node, {.lanes = static_cast<int>(lanes)}) ? byteForm(ConvNode(node), conv) : ConvForm::None;
   if (conv.group > 1) {
     // Weights of all members of a group stay in registers beside results.
     const int64_t members = conv.channels / conv.group;

@@ -20,6 +20,8 @@ Pass packBlocksPass(const VectorLayout& layout);
 Pass blockedLayoutPass(const VectorLayout& layout);
 // Constant right sides of matrix products in panels.
 Pass packWeightsPass(const VectorLayout& layout);
+// Products of bytes by bytes, both known when code runs.
+Pass byteProductsPass();
 
 // Products of transposed left matrices, as these lie.
 Pass transposedProductsPass(const VectorLayout& layout);

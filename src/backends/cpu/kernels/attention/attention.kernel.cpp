@@ -1,9 +1,7 @@
 // Attention without a matrix of scores: a unit takes a few queries of a head past all keys, some keys at a time, and
 // corrects what it has summed up whenever the largest score grows. Keys that the window hides from all queries of a
 // unit are not read at all.
-#include "backends/cpu/kernels/attention/attention_desc.h"
-#include "backends/cpu/kernels/gemm/dots.h"
-#include "backends/cpu/kernels/gemm/tile.h"
+#include "backends/cpu/kernels/attention/sight.h"
 #include "backends/cpu/kernels/math/exp_log_f32.h"
 
 namespace aglow::cpu {
@@ -73,86 +71,28 @@ AGLOW_INLINE void multiplyPanel(const float* a, int64_t step, const float* b, in
   AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < 2; ++c) sums[r][c] = parts[r][c];
 }
 
-template <int W>
-AGLOW_INLINE float largestLane(Lanes<float, W> v) {
-  if constexpr (W == 1) {
-    return v[0];
-  } else {
-    const auto low = lanesFrom<0, W>(v, LanesUpTo<W / 2>{}), high = lanesFrom<W / 2, W>(v, LanesUpTo<W / 2>{});
-    return largestLane<W / 2>(low > high ? low : high);
-  }
-}
-
 template <int W, int R>
-struct Queries {
+struct Queries : HeadSight<W> {
   using V = Lanes<float, W>;
-  static constexpr float kHidden = -__builtin_inff();
+  using HeadSight<W>::d, HeadSight<W>::p, HeadSight<W>::batch, HeadSight<W>::head, HeadSight<W>::kHidden;
+  using HeadSight<W>::lowest, HeadSight<W>::highest, HeadSight<W>::sees;
   static constexpr int64_t kStep = kAttentionKeys + 16;  // rows do not all meet in the same lines of the cache
 
-  const AttentionDesc& d;
-  void* const* p;
-  int64_t batch, head, first;  // query
+  int64_t first;  // query
 
   float scores[R][kStep];
   float largest[R], sum[R];
 
   AGLOW_INLINE Queries(const AttentionDesc& desc, void* const* addresses, int64_t inBatch, int64_t ofHead,
                        int64_t firstQuery)
-      : d(desc), p(addresses), batch(inBatch), head(ofHead), first(firstQuery) {}
-
-  // The keys from lowest to highest that the window shows to a query.
-  AGLOW_INLINE int64_t lowest(int64_t query) const { return d.left < 0 ? 0 : larger(query + d.offset - d.left, 0); }
-  AGLOW_INLINE int64_t highest(int64_t query) const {
-    return d.right < 0 ? d.keys - 1 : smaller(query + d.offset + d.right, d.keys - 1);
-  }
-  AGLOW_INLINE int64_t maskAt(int64_t query, int64_t key) const {
-    return batch * d.maskBatch + head * d.maskHead + query * d.maskQuery + key * d.maskKey;
-  }
-
-  // What the mask makes of the scores of `count` keys.
-  AGLOW_INLINE V masked(V score, int64_t query, int64_t key, int64_t count) const {
-    if (d.mask == kFloatMask) {
-      const float* at = static_cast<const float*>(p[d.maskNumber]) + maskAt(query, key);
-      return score + (d.maskKey == 0 ? splat<float, W>(*at) : loadSome<W>(at, count));
-    }
-    const uint8_t* at = static_cast<const uint8_t*>(p[d.maskNumber]) + maskAt(query, key);
-    Lanes<uint8_t, W> shown{};
-    if (d.maskKey == 0)
-      shown = splat<uint8_t, W>(*at);
-    else if (count == W)
-      shown = loadLanes<Lanes<uint8_t, W>>(at);
-    else
-      AGLOW_ROLLED for (int64_t i = 0; i < count; ++i) shown[i] = at[i];
-    return convertLanes<I32<W>>(shown) != 0 ? score : V(kHidden);
-  }
+      : HeadSight<W>{desc, addresses, inBatch, ofHead}, first(firstQuery) {}
 
   // One row of scores of the keys from `key` on: scaled, masked, and then as exponentials of their distance to the
   // largest one so far. Returns what corrects earlier sums.
   AGLOW_INLINE float weigh(int64_t r, int64_t key, int64_t count) {
-    const int64_t query = first + r, low = lowest(query) - key, high = highest(query) - key;
-    const auto scale = bitsAs<float>(d.scale);
     float* row = scores[r];
-    V most = V(kHidden);
-    const auto take = [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
-      V score = loadLanes<V>(row + i) * scale;
-      if (d.mask != kNoMask) score = masked(score, query, key + i, lanes);
-      if (d.windowed != 0 || lanes < W) {
-        I32<W> at;
-        AGLOW_UNROLL for (int lane = 0; lane < W; ++lane) at[lane] = lane;
-        at += static_cast<int32_t>(i);
-        const auto from = static_cast<int32_t>(smaller(larger(low, 0), count)),
-                   to = static_cast<int32_t>(larger(smaller(high, count - 1), -1));
-        const I32<W> shown = (at >= from) & (at <= to);
-        score = shown ? score : V(kHidden);
-      }
-      storeLanes(row + i, score);
-      most = score > most ? score : most;
-    };
-    int64_t i = 0;
-    AGLOW_ROLLED for (; i + W <= count; i += W) take(i, W);
-    if (i < count) take(i, count - i);
-
-    const float before = largest[r], inBlock = largestLane<W>(most), now = inBlock > before ? inBlock : before;
+    const float inBlock = this->maskedRow(row, first + r, key, count);
+    const float before = largest[r], now = inBlock > before ? inBlock : before;
     largest[r] = now;
     // Nothing seen yet: every exponential is zero.
     const float base = now == kHidden ? 0 : now;
@@ -165,18 +105,6 @@ struct Queries {
     const float correction = expFlushed<4>(Lanes<float, 4>(before - base))[0];
     sum[r] = sum[r] * correction + foldLanes<1, W>(total)[0];
     return correction;
-  }
-
-  // Whether window and mask let a query see any key.
-  AGLOW_INLINE bool sees(int64_t query) const {
-    AGLOW_ROLLED for (int64_t key = lowest(query); key <= highest(query); ++key) {
-      if (d.mask == kNoMask) return true;
-      const int64_t at = maskAt(query, key);
-      if (d.mask == kBoolMask ? static_cast<const uint8_t*>(p[d.maskNumber])[at] != 0
-                              : static_cast<const float*>(p[d.maskNumber])[at] != kHidden)
-        return true;
-    }
-    return false;
   }
 
   AGLOW_INLINE float* yRow(int64_t r) const {

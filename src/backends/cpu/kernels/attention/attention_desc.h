@@ -31,6 +31,18 @@ struct AttentionDesc {
   int64_t blocks, tall;
 };
 
+// Over bytes. The scratch memory holds k in panels [keys / 2 W, width / 4 + 1, 2 W] of words of four bytes, and v in
+// panels [valueWidth / 2 W, keys / 4 + 1, 2 W], each with a row of starts (gemm/byte_pack.h).
+struct ByteAttentionDesc {
+  AttentionDesc whole;                // distances in bytes, but for those of the scratch memory, which are in words
+  int64_t qFlip, kFlip, vFlip;        // make q unsigned, k and v signed
+  int64_t qOffset, kOffset, vOffset;  // of these
+  uint32_t vScale, unused;            // bits of a float
+};
+
+// Elements of a query or value at most.
+inline constexpr int64_t kByteAttentionWidth = 256;
+
 // Keys whose scores are in memory at once.
 inline constexpr int64_t kAttentionKeys = 256;
 

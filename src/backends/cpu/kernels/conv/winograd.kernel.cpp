@@ -24,7 +24,8 @@ AGLOW_INLINE int32_t winograd(const WinogradDesc& d, void* const* p, int64_t beg
                             __attribute__((always_inline)) {
                               storeLanes(m + position * d.mPosition + (vector * d.run + t) * W, value);
                             };
-      computeTiles<W, R>(FloatProducts<W>{}, d.products, v, filter, static_cast<float*>(nullptr), 0, kPositions, keep);
+      computeTiles<W, R>(FloatProducts<W>{}, d.products, v, filter, static_cast<float*>(nullptr),
+                         static_cast<const float*>(nullptr), 0, kPositions, keep);
       for (int64_t vector = 0; vector < d.vectors; ++vector)
         for (int64_t t = 0; t < tiles; ++t)
           transformOutput<W, kTile>(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/cpu/kernels/gemm/byte_pack_desc.h"
 #include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/outer_plan.h"
@@ -284,27 +285,116 @@ std::vector<BatchAxis> batchAxes(const Problem& problem) {
   return axes;
 }
 
-Decision tilesMultiply(const Problem& problem, const Machine&) {
+Decision fewAxes(const Problem& problem) {
   constexpr size_t kMostAxes = 3;
-  if (Decision no = needsF32(problem); !no) return no;
-  if (Decision no = needsElements({&problem.outType(), &problem.inType(0)}); !no) return no;
-  for (const Type* type : {&problem.inType(0), &problem.inType(1)})
-    if (type->rank() < 2) return Decision::no(fmt::format("needs two matrices, has the vector {}", type->text()));
   if (const size_t axes = batchAxes(problem).size(); axes > kMostAxes)
     return Decision::no(
         fmt::format("needs at most {} leading axes that broadcast on their own, has {}", kMostAxes, axes));
   return Decision::yes();
 }
 
+Decision tilesMultiply(const Problem& problem, const Machine&) {
+  if (Decision no = needsF32(problem); !no) return no;
+  if (Decision no = needsElements({&problem.outType(), &problem.inType(0)}); !no) return no;
+  for (const Type* type : {&problem.inType(0), &problem.inType(1)})
+    if (type->rank() < 2) return Decision::no(fmt::format("needs two matrices, has the vector {}", type->text()));
+  return fewAxes(problem);
+}
+
+// One right operand for all: the left ones are rows of one matrix.
+void joinRows(std::vector<BatchAxis>& axes, Sizes& s) {
+  if (axes.size() != 1 || axes[0].b != 0 || axes[0].a != 1) return;
+  s.m *= axes[0].extent;
+  axes.clear();
+}
+
+// Matrices of so many elements, as the images of tiles.
+void setImages(TileDesc& desc, const std::vector<BatchAxis>& axes, Sizes& s, int64_t left, int64_t right) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t to = 3 - axes.size() + i;
+    s.batches *= axes[i].extent;
+    desc.images[to] = axes[i].extent;
+    desc.xImage[to] = axes[i].a * left;
+    desc.wImage[to] = axes[i].b * right;
+  }
+}
+
+Decision bytesFit(const Problem& problem, const Machine&) { return fewAxes(problem); }
+
+// The right operands are packed when they are known, with what offsets add to the sums of columns; rows of the left
+// ones that are no whole words are copied.
+KernelPlan planBytes(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kUnits = 16, kShift = 128;
+  const Type &a = problem.inType(0), &b = problem.inType(1);
+  const bool transposed = problem.attrs.flag("transposed"), isUnsignedB = b.kind() == ElemKind::UInt8;
+  Sizes s{.batches = 1,
+          .m = a.dim(a.rank() - 2),
+          .k = a.dim(a.rank() - 1),
+          .n = problem.outType().dim(problem.outType().rank() - 1)};
+  std::vector<BatchAxis> axes = batchAxes(problem);
+  joinRows(axes, s);
+  const int64_t panel = 2 * machine.lanes, panels = ceilDiv(s.n, panel), groups = ceilDiv(s.k, kBytes);
+  const int64_t aOffset = problem.attrs.integer("a_offset"),
+                bOffset = problem.attrs.integer("b_offset") - (isUnsignedB ? kShift : 0);
+  TileDesc desc = matrixTiles(s.m, groups, s.n, machine);
+  const auto matricesOf = [](const Type& type) {
+    int64_t count = 1;
+    for (int i = 0; i + 2 < type.rank(); ++i) count *= type.dim(i);
+    return count;
+  };
+  const int64_t rows = matricesOf(a) * a.dim(a.rank() - 2), right = panels * (groups + 1) * panel;
+  setImages(desc, axes, s, s.m * groups, right);
+  const int64_t unitRows = rows > s.m ? s.m : ceilDiv(rows, kUnits);  // no unit belongs to two matrices
+
+  KernelPlan plan;
+  int64_t used = 0;  // words of scratch memory
+  if (s.k % kBytes != 0) {
+    const FillDesc fill{
+        .rows = rows, .width = s.k, .filled = groups * kBytes, .distance = groups * kBytes, .unitRows = unitRows};
+    plan.steps.push_back(
+        {.kernel = "fill_rows", .descriptor = descriptorBytes(fill), .units = ceilDiv(rows, unitRows)});
+    desc.x = {.operand = 3, .offset = 0};
+    used += rows * groups;
+  }
+  const PackBytesDesc pack{.depth = s.k,
+                           .columns = s.n,
+                           .panels = panels,
+                           .transposed = transposed ? 1 : 0,
+                           .flip = isUnsignedB ? kFlipBytes : 0,
+                           .aOffset = aOffset,
+                           .bOffset = bOffset,
+                           .to = used};
+  plan.steps.push_back({.kernel = fmt::format("pack_bytes_w{}", machine.lanes),
+                        .descriptor = descriptorBytes(pack),
+                        .units = matricesOf(b) * panels});
+  desc.w = {.operand = 3, .offset = used};
+  desc.wPanel = (groups + 1) * panel;
+  desc.starts = 1;
+  used += matricesOf(b) * right;
+  if (bOffset != 0 && s.k > 0) {
+    const RowStartsDesc starts{.rows = rows, .depth = s.k, .unitRows = unitRows, .factor = -bOffset, .to = used};
+    plan.steps.push_back({.kernel = fmt::format("row_starts_w{}", machine.lanes),
+                          .descriptor = descriptorBytes(starts),
+                          .units = ceilDiv(rows, unitRows)});
+    desc.hasRowStarts = 1;
+    desc.rowStarts = {.operand = 3, .offset = used};
+    used += rows;
+  }
+  desc.partial.offset = used;
+  plan.steps.push_back(planTiles(desc, machine, TileElement::FourBytes));
+  plan.scratchBytes = (used + partialElements(desc)) * kBytes;
+  setEpilogueDims(plan, s);
+  if (problem.wish.axis == kMatrixAxis && s.batches % problem.wish.parts == 0 && axes.size() == 1 && axes[0].a == 1 &&
+      axes[0].b == 1)
+    plan.cut = {{1, 1}};
+  return plan;
+}
+
 KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
   const Type &a = problem.inType(0), &b = problem.inType(1);
   std::vector<BatchAxis> axes = batchAxes(problem);
   Sizes s{.batches = 1, .m = a.dim(a.rank() - 2), .k = a.dim(a.rank() - 1), .n = b.dim(b.rank() - 1)};
-  // One right operand for all: the left ones are rows of one matrix.
-  if (axes.size() == 1 && axes[0].b == 0 && axes[0].a == 1) {
-    s.m *= axes[0].extent;
-    axes.clear();
-  }
+  joinRows(axes, s);
   const int64_t lanes = machine.lanes, panel = 2 * lanes, panels = ceilDiv(s.n, panel);
   TileDesc desc = matrixTiles(s.m, s.k, s.n, machine);
 
@@ -327,13 +417,7 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
     desc.w = {.operand = 3, .offset = 0};
     desc.partial.offset = packed;
   }
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t to = 3 - axes.size() + i;
-    s.batches *= axes[i].extent;
-    desc.images[to] = axes[i].extent;
-    desc.xImage[to] = axes[i].a * s.m * s.k;
-    desc.wImage[to] = axes[i].b * matrix;
-  }
+  setImages(desc, axes, s, s.m * s.k, matrix);
   plan.steps.push_back(planTiles(desc, machine));
   plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
   setEpilogueDims(plan, s);
@@ -390,6 +474,7 @@ constexpr KernelRow kRows[] = {
     {Op::NarrowMatMul, "tiles", narrowFits, unlessEmpty<planNarrow>},
     {Op::TransposedMatMul, "outer", outerProductFits, planOuterProduct},
     {Op::TapProducts, "outer", tapProductsFit, planTapProducts},
+    {Op::ByteMatMul, "tiles", bytesFit, unlessEmpty<planBytes>},
     {Op::MatMul, "dots", dotsMultiply, planDots},
     {Op::MatMul, "tiles", tilesMultiply, planMatMul},
 };

@@ -91,6 +91,7 @@ template <class T>
 struct TilePart {
   const T* x;             // of the image and group
   const T* w;             // of the image and panel
+  const T* rowStarts;     // of the first result's row, or null
   T* partial;             // totals of R x C vectors
   int64_t row, column;    // of the first result
   int64_t block, blocks;  // of the pass
@@ -99,14 +100,29 @@ struct TilePart {
   bool prefetches;
 };
 
-// The blocks of channels from `begin` to `end`, multiplied and summed up from zero.
+// What sums begin with: zero, unless they are the first ones of a product that has something else.
+template <int W, int R, int C, class Products>
+AGLOW_INLINE void startSums(const TileDesc& d, const TilePart<typename Products::Element>& part, bool first,
+                            typename Products::Vector (&sums)[R][C]) {
+  using Sum = typename Products::Sum;
+  using V = typename Products::Vector;
+  AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+    V start{};
+    if (d.starts && first) start = loadLanes<V>(part.w + d.kh * d.kw * d.channels * d.wRow + c * W);
+    AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+      sums[r][c] = start;
+      if (d.hasRowStarts && first) sums[r][c] += splat<Sum, W>(static_cast<Sum>(part.rowStarts[r]));
+    }
+  }
+}
+
+// The blocks of channels from `begin` to `end`, multiplied and summed up.
 template <int W, int R, int C, class Products>
 AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
                                  const TilePart<typename Products::Element>& part, int64_t begin, int64_t end,
                                  typename Products::Vector (&sums)[R][C]) {
   using T = typename Products::Element;
-  using V = typename Products::Vector;
-  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) sums[r][c] = V{};
+  startSums<W, R, C, Products>(d, part, begin == 0, sums);
   const int64_t top = part.row * d.sy - d.py;
   const int64_t start = part.column * d.sx - d.px;
   const bool everyRow = products.countsOutside();
@@ -203,7 +219,7 @@ AGLOW_INLINE void computeTile(const Products& products, const TileDesc& d,
 // Calls out(value, image, vector, row, column) for every vector of the results of the units begin to end.
 template <int W, int R, class Products, class T, class Out>
 AGLOW_INLINE void computeTiles(const Products& products, const TileDesc& d, const T* x, const T* w, T* partial,
-                               int64_t begin, int64_t end, Out out) {
+                               const T* rowStarts, int64_t begin, int64_t end, Out out) {
   const int64_t allTiles = d.outHeight * d.tiles;
   const int64_t blocks = roundedUp(d.channels, d.block);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -211,7 +227,8 @@ AGLOW_INLINE void computeTiles(const Products& products, const TileDesc& d, cons
     const int64_t image = unit / (d.panelGroups * d.tileGroups);
     const int64_t i2 = image % d.images[2], i1 = image / d.images[2] % d.images[1],
                   i0 = image / (d.images[2] * d.images[1]);
-    const T* xImage = x + i0 * d.xImage[0] + i1 * d.xImage[1] + i2 * d.xImage[2];
+    const int64_t xFirst = i0 * d.xImage[0] + i1 * d.xImage[1] + i2 * d.xImage[2];
+    const T* xImage = x + xFirst;
     const T* wImage = w + i0 * d.wImage[0] + i1 * d.wImage[1] + i2 * d.wImage[2];
     const int64_t tile0 = tileGroup * allTiles / d.tileGroups,
                   tiles = (tileGroup + 1) * allTiles / d.tileGroups - tile0;
@@ -225,6 +242,7 @@ AGLOW_INLINE void computeTiles(const Products& products, const TileDesc& d, cons
         const int64_t column = inRow * R - larger(inRow - d.tall, 0);
         const TilePart<T> part{.x = xImage + panel / d.panelsPerGroup * d.xGroup,
                                .w = wImage + panel * d.wPanel,
+                               .rowStarts = d.hasRowStarts ? rowStarts + xFirst / d.xColumn + column : nullptr,
                                .partial = d.unitPartials == 0
                                               ? nullptr
                                               : partial + unit * d.unitPartials + i * R * 2 * W * (d.wide ? 2 : 1),
@@ -270,7 +288,8 @@ AGLOW_INLINE int32_t tileStep(const Products& products, const TileDesc& d, void*
                          else
                            epilogue(value, p, image, vector, row * d.outWidth + column, 0, W);
                        };
-  computeTiles<W, R>(products, d, placeOf<T>(p, d.x), placeOf<T>(p, d.w), placeOf<T>(p, d.partial), begin, end, out);
+  computeTiles<W, R>(products, d, placeOf<T>(p, d.x), placeOf<T>(p, d.w), placeOf<T>(p, d.partial),
+                     placeOf<T>(p, d.rowStarts), begin, end, out);
   return kDone;
 }
 

@@ -32,6 +32,10 @@ struct TileDesc {
   int64_t channels, block;  // input channels of a group; those that follow each other evenly, at most 16 if closely
   int64_t xBlock, xRow, xColumn, xChannel, xGroup;
   int64_t wPanel, wRow;
+  // 1: the row of weights after the last one holds what the sums of its columns start from; those of a row of the left
+  // operand start from an element of rowStarts as well, where there are some.
+  int64_t starts, hasRowStarts;
+  TilePlace rowStarts;
   int64_t height, width;  // of the input
   int64_t kh, kw, sy, sx, py, px, dy, dx;
   int64_t outHeight, outWidth;
