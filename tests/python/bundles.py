@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from bundle_models import MODELS, TOLERANCES
+from bundle_models import BF16_TOLERANCE, MODELS, TOLERANCES
 
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
@@ -65,8 +65,9 @@ RISCV64 = Machine("riscv64", ["--target", "riscv64-linux-gnu"], "riscv64-linux-g
 class Bundle:
     """A model of bundle_models compiled for a machine, in a folder."""
 
-    def __init__(self, program, folder, name, machine, options=(), batch=None):
+    def __init__(self, program, folder, name, machine, options=(), batch=None, precision="float"):
         self.program, self.folder, self.name, self.machine = program, folder, name, machine
+        self.precision = ["--precision", precision]
         model, self.inputs = MODELS[name](batch) if batch else MODELS[name]()
         self.path = folder / f"{name}.onnx"
         onnx.save(model, self.path)
@@ -75,7 +76,7 @@ class Bundle:
 
     def compile(self, out, options, sizes=None):
         check(self.program, "compile", self.path, "-o", self.folder / out, "--emit", "bundle", *self.machine.options,
-              *options, *(self.sizes if sizes is None else sizes))
+              *self.precision, *options, *(self.sizes if sizes is None else sizes))
 
     def link(self, flags=(), libraries=()):
         check(self.machine.compiler, "-std=c99", *STRICT, "-O1", f"-I{INCLUDE}", f"-DBUNDLE={self.name}", *flags, *WRAPPED,
@@ -99,12 +100,13 @@ class Bundle:
         for name, value in (inputs or self.inputs).items():
             np.save(self.folder / f"{name}.npy", value)
             words += ["--input", f"{name}={self.folder / name}.npy"]
-        check(self.program, "run", self.path, "--backend", "interpreter", *words, "--output-dir", self.folder / "reference")
+        check(self.program, "run", self.path, "--backend", "interpreter", *self.precision, *words, "--output-dir",
+              self.folder / "reference")
         return np.load(self.folder / "reference" / "0.npy")
 
     def compare(self, got, inputs=None):
         expected = self.reference(inputs)
-        relative, absolute = TOLERANCES[self.name]
+        relative, absolute = TOLERANCES[self.name] if "bf16" not in self.precision else BF16_TOLERANCE
         values = np.frombuffer(got, expected.dtype).reshape(expected.shape)
         np.testing.assert_allclose(values.astype(np.float64), expected.astype(np.float64), relative, absolute)
 

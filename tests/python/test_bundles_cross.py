@@ -17,12 +17,31 @@ def test_aarch64_unoptimized(program, tmp_path, name):
     Bundle(program, tmp_path, name, AARCH64, ["-O", "0"]).verify()
 
 
+def aarch64_with(feature):
+    return Machine(feature, ["--target", "aarch64-linux-gnu", "--cpu", "cortex-a76", "--features", f"+{feature}"],
+                   AARCH64.compiler, [AARCH64.runner[0], "-cpu", "max", *AARCH64.runner[1:]])
+
+
 @pytest.mark.parametrize("name", ["int8", "quantized"])
 def test_aarch64_that_multiplies_unsigned_by_signed_bytes(program, tmp_path, name):
-    machine = Machine("i8mm", ["--target", "aarch64-linux-gnu", "--cpu", "cortex-a76", "--features", "+i8mm"],
-                      AARCH64.compiler, [AARCH64.runner[0], "-cpu", "max", *AARCH64.runner[1:]])
-    machine.require()
-    Bundle(program, tmp_path, name, machine).verify()
+    aarch64_with("i8mm").require()
+    Bundle(program, tmp_path, name, aarch64_with("i8mm")).verify()
+
+
+@pytest.mark.parametrize("name", ["convnet", "mlp"])
+def test_aarch64_that_multiplies_bf16(program, tmp_path, name):
+    aarch64_with("bf16").require()
+    Bundle(program, tmp_path, name, aarch64_with("bf16"), precision="bf16").verify()
+
+
+@pytest.mark.parametrize("feature,name,precision,instruction", [("i8mm", "int8", "float", "usmmla"),
+                                                                ("bf16", "mlp", "bf16", "bfmmla")])
+def test_aarch64_multiplies_blocks(program, tmp_path, feature, name, precision, instruction):
+    """Two rows by two columns with one instruction, where there is one."""
+    for machine, multiplies in [(AARCH64, False), (aarch64_with(feature), True)]:
+        bundle = Bundle(program, tmp_path, name, machine, precision=precision)
+        bundle.compile("code", ["--emit", "asm"])
+        assert (instruction in (tmp_path / "code" / f"{name}.s").read_text()) == multiplies
 
 
 @pytest.mark.parametrize("name", ["convnet", "mlp", "quantized", "f16"])

@@ -3,6 +3,7 @@
 
 #include "unit/cpu_kernels.h"
 // After what keeps the compiler quiet about vectors.
+#include "backends/cpu/kernels/gemm/block_tile.kernel.cpp"
 #include "backends/cpu/kernels/gemm/byte_pack.kernel.cpp"
 #include "backends/cpu/kernels/gemm/byte_tile.kernel.cpp"
 #include "backends/cpu/kernels/gemm/dot.kernel.cpp"
@@ -17,6 +18,7 @@ namespace {
 AnyKernel findKernel(const std::string& name) {
   TILE_WIDTHS(tiles);
   TILE_WIDTHS(byte_tiles);
+  BLOCK_TILES(byte_blocks);
   KERNEL(fill_rows);
   WIDTHS(pack_bytes);
   WIDTHS(row_starts);

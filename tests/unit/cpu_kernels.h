@@ -34,6 +34,10 @@
   WIDTHS(NAME##_r8)       \
   WIDTHS(NAME##_r9)       \
   WIDTHS(NAME##_r10) WIDTHS(NAME##_r11) WIDTHS(NAME##_r12) WIDTHS(NAME##_r13) WIDTHS(NAME##_r14)
+#define BLOCK_TILES(NAME)                                                                                  \
+  KERNEL(NAME##_r2_w4)                                                                                     \
+  KERNEL(NAME##_r3_w4) KERNEL(NAME##_r4_w4) KERNEL(NAME##_r5_w4) KERNEL(NAME##_r6_w4) KERNEL(NAME##_r7_w4) \
+      KERNEL(NAME##_r8_w4) KERNEL(NAME##_r9_w4) KERNEL(NAME##_r10_w4) KERNEL(NAME##_r11_w4) KERNEL(NAME##_r12_w4)
 
 namespace aglow::cpu {
 
@@ -76,12 +80,27 @@ Lanes<int32_t, W> plainDot(Lanes<int32_t, W> sum, Lanes<int32_t, W> bytes, Lanes
   return sum;
 }
 
+// Lane 2 r + c is row r by column c, of eight bytes each.
+inline Lanes<int32_t, 4> plainBlockDot(Lanes<int32_t, 4> sum, Lanes<int32_t, 4> rows, Lanes<int32_t, 4> columns) {
+  constexpr int kByte = 8;
+  for (int lane = 0; lane < 4; ++lane)
+    for (int byte = 0; byte < 2 * 4; ++byte) {
+      const int word = byte / 4, shift = byte % 4 * kByte;
+      sum[lane] += static_cast<uint8_t>(rows[lane / 2 * 2 + word] >> shift) *
+                   static_cast<int8_t>(columns[lane % 2 * 2 + word] >> shift);
+    }
+  return sum;
+}
+
 // Each kernel has a descriptor of its own type, of which the table knows the bytes alone; calls through pointers do not
 // tell.
 template <int W, class T>
 __attribute__((no_sanitize("function"))) int32_t callKernel(TestKernel<W, T>* kernel, const KernelStep& step,
                                                             void* const* p, int64_t begin, int64_t end) {
-  return kernel(step.descriptor.data(), p, begin, end, storeAndCount<W, T>, plainDot<W>);
+  Dot<W>* dot = plainDot<W>;
+  if constexpr (W == 4)
+    if (step.kernel.starts_with("byte_blocks")) dot = plainBlockDot;
+  return kernel(step.descriptor.data(), p, begin, end, storeAndCount<W, T>, dot);
 }
 
 // The first result, computed unit by unit in an order that depends on `order`; checks that every element that the
@@ -222,6 +241,7 @@ inline Machine randomMachine(Rng& rng, int lanes) {
   return {.lanes = lanes,
           .registers = rng.flip() ? 32 : 16,
           .fma = true,
+          .byteBlocks = lanes == 4 && rng.flip(),
           .l2 = rng.pick<int64_t>({1 << 11, 1 << 14, 1 << 20})};
 }
 

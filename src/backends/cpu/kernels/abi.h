@@ -40,6 +40,11 @@ using Dot = Lanes<int32_t, W>(Lanes<int32_t, W> sum, Lanes<int32_t, W> bytes, La
 template <int W>
 using PairDot = Lanes<float, W>(Lanes<float, W> sum, Lanes<int32_t, W> pairs, Lanes<int32_t, W> weights);
 
+// Two rows by two columns, each of eight bytes: unsigned by signed ones, or four bf16 by four. Lane 2 r + c is the sum
+// plus the product of row r and column c; both operands hold one after the other.
+template <class Sum>
+using BlockDot = Lanes<Sum, 4>(Lanes<Sum, 4> sum, Lanes<int32_t, 4> rows, Lanes<int32_t, 4> columns);
+
 // Element `index` of a tensor of any kind, widened to a domain: float, double or int64_t; and back, rounded or wrapped
 // as the kind asks.
 template <class D>

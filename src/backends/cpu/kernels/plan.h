@@ -26,13 +26,15 @@ struct Machine {
   bool halves = false;                                  // multiplies pairs of bf16
   bool fastHalves = false;                              // faster than f32
   bool bytes = false;                                   // multiplies groups of four bytes, unsigned by signed ones
+  bool byteBlocks = false;                              // multiplies two rows of bytes by two columns, eight deep
+  bool halfBlocks = false;                              // multiplies two rows of bf16 by two columns, four deep
   bool matrix = false;                                  // has registers of matrices, for bf16 and for bytes
   int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 8 << 20;  // bytes of data cache for one core
 };
 
 // A function that generated code hands to a kernel, after its four parameters.
 struct FunctionParam {
-  enum class Kind : uint8_t { Epilogue, Dot, PairDot, Load, Store };
+  enum class Kind : uint8_t { Epilogue, Dot, PairDot, BlockDot, PairBlockDot, Load, Store };
   enum class Domain : uint8_t { F32, F64, I64 };
   Kind kind = Kind::Epilogue;
   Domain domain = Domain::F32;  // Load, Store

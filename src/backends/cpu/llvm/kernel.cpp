@@ -133,6 +133,8 @@ private:
     if (param.kind == Param::Kind::Epilogue) return epilogue(name);
     if (param.kind == Param::Kind::Dot) return dot("dot", b.getInt32Ty(), byteDot);
     if (param.kind == Param::Kind::PairDot) return dot("pair_dot", b.getFloatTy(), pairDot);
+    if (param.kind == Param::Kind::BlockDot) return dot("block_dot", b.getInt32Ty(), blockDot);
+    if (param.kind == Param::Kind::PairBlockDot) return dot("pair_block_dot", b.getFloatTy(), blockDot);
     const Instr& anchor = bodyOf(instr_).front();
     const bool load = param.kind == Param::Kind::Load;
     const std::span<const Operand> side = load ? anchor.inputs() : anchor.results();

@@ -105,4 +105,15 @@ llvm::Value* pairDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* su
   return product(b.CreateAnd(pairs, upper), b.CreateAnd(weights, upper), sum);
 }
 
+llvm::Value* blockDot(llvm::IRBuilder<>& b, const Target&, llvm::Value* sum, llvm::Value* rows, llvm::Value* columns) {
+  if (sum->getType()->getScalarType()->isFloatTy()) {
+    llvm::Type* halves = llvm::FixedVectorType::get(b.getBFloatTy(), 8);
+    return call(b, llvm::Intrinsic::aarch64_neon_bfmmla,
+                {sum, b.CreateBitCast(rows, halves), b.CreateBitCast(columns, halves)});
+  }
+  llvm::Type* bytes = llvm::FixedVectorType::get(b.getInt8Ty(), 16);
+  return b.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_usmmla, {sum->getType(), bytes},
+                           {sum, b.CreateBitCast(rows, bytes), b.CreateBitCast(columns, bytes)});
+}
+
 }  // namespace aglow::codegen

@@ -16,4 +16,9 @@ llvm::Value* byteDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* su
 llvm::Value* pairDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* sum, llvm::Value* pairs,
                      llvm::Value* weights);
 
+// Two rows by two columns of eight bytes each, in four lanes, where the target has an instruction for it: unsigned by
+// signed bytes with sums of i32, or four bf16 by four with sums of f32.
+llvm::Value* blockDot(llvm::IRBuilder<>& b, const Target& target, llvm::Value* sum, llvm::Value* rows,
+                      llvm::Value* columns);
+
 }  // namespace aglow::codegen

@@ -175,6 +175,8 @@ Status Target::find(const TargetOptions& options) {
     shape.fma = true;
     shape.bytes = triple.isAArch64() && has("i8mm");
     shape.halves = shape.fastHalves = triple.isAArch64() && has("bf16");
+    shape.byteBlocks = shape.bytes;
+    shape.halfBlocks = shape.halves;
   }
   if (native) {
     shape.l1 = cacheBytes(_SC_LEVEL1_DCACHE_SIZE, shape.l1);

@@ -64,6 +64,25 @@ struct PairProducts {
   }
 };
 
+// Two rows and two columns at a time, two elements deep: each is four bytes or two bf16.
+template <class S>
+struct BlockProducts {
+  using Element = int32_t;
+  using Sum = S;
+  using Weights = Lanes<Element, 4>;
+  using Vector = Lanes<Sum, 4>;
+  static constexpr bool kInBlocks = true;
+
+  BlockDot<S>* dot;
+  const int32_t* outside = reinterpret_cast<const int32_t*>(kZeros);
+  bool outsideCounts = false;
+
+  AGLOW_INLINE bool countsOutside() const { return outsideCounts; }
+};
+
+template <class Products>
+concept InBlocks = Products::kInBlocks;
+
 inline constexpr int64_t kLine = 16;  // floats in a line of the cache
 
 AGLOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -116,6 +135,88 @@ AGLOW_INLINE void startSums(const TileDesc& d, const TilePart<typename Products:
   }
 }
 
+// Where the R columns of a tile read from `x` on, and how far it is from one channel to the next; those outside of the
+// input read what stands for them.
+template <int R, class Products>
+AGLOW_INLINE void columnsAt(const Products& products, const TileDesc& d, const typename Products::Element* x,
+                            int64_t left, const typename Products::Element* (&at)[R], int64_t (&channel)[R]) {
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+    at[r] = x + r * d.sx * d.xColumn;
+    channel[r] = d.xChannel;
+    if (r < d.left || r >= R - d.right) {
+      const int64_t column = left + r * d.sx;
+      const bool inside = column >= 0 && column < d.width;
+      at[r] = inside ? at[r] : products.outside;
+      if (d.xChannel != 1) channel[r] = inside ? d.xChannel : 0;
+    }
+  }
+}
+
+// The same as below with products of blocks. Vectors of weights, which hold four columns of one element each, are
+// zipped to two columns of two elements; results are put back into rows at the end. A last row or element on its own
+// has none beside it.
+template <int W, int R, int C, InBlocks Products>
+AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
+                                 const TilePart<typename Products::Element>& part, int64_t begin, int64_t end,
+                                 typename Products::Vector (&sums)[R][C]) {
+  using T = typename Products::Element;
+  using V = typename Products::Vector;
+  using Words = typename Products::Weights;
+  constexpr int kPairs = (R + 1) / 2;
+  static_assert(W == 4);
+  startSums<W, R, C, Products>(d, part, begin == 0, sums);
+  V blocks[kPairs][C][2];
+  AGLOW_UNROLL for (int r = 0; r < kPairs; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) blocks[r][c][0] =
+      blocks[r][c][1] = V{};
+  const int64_t top = part.row * d.sy - d.py;
+  const int64_t start = part.column * d.sx - d.px;
+  const bool everyRow = products.countsOutside();
+  const Taps rows = everyRow ? Taps{0, d.kh} : tapsInside(top, d.dy, d.kh, d.height);
+  AGLOW_ROLLED for (int64_t b = begin; b < end; ++b) {
+    const int64_t count = smaller(d.block, d.channels - b * d.block);
+    AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
+      AGLOW_ROLLED for (int64_t kx = 0; kx < d.kw; ++kx) {
+        const int64_t left = start + kx * d.dx, y = top + ky * d.dy;
+        const T* x = part.x + b * d.xBlock + y * d.xRow + left * d.xColumn;
+        const T* w = part.w + ((ky * d.kw + kx) * d.channels + b * d.block) * d.wRow;
+        const T* at[R];
+        int64_t channel[R];
+        columnsAt<R>(products, d, x, left, at, channel);
+        if (everyRow && (y < 0 || y >= d.height)) AGLOW_UNROLL for (int r = 0; r < R; ++r) {
+            at[r] = products.outside;
+            channel[r] = 0;
+          }
+        const auto step = [&](int64_t i, bool two) __attribute__((always_inline)) {
+          Words columns[C][2];
+          AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+            const Words first = loadLanes<Words>(w + i * d.wRow + c * W),
+                        second = two ? loadLanes<Words>(w + (i + 1) * d.wRow + c * W) : Words{};
+            columns[c][0] = zip<0>(first, second, LanesUpTo<W>{});
+            columns[c][1] = zip<W / 2>(first, second, LanesUpTo<W>{});
+          }
+          AGLOW_UNROLL for (int pair = 0; pair < kPairs; ++pair) {
+            Words values{};
+            AGLOW_UNROLL for (int r = 2 * pair; r < 2 * pair + 2 && r < R; ++r) {
+              values[r % 2 * 2] = loadLanes<T>(at[r] + i * channel[r]);
+              if (two) values[r % 2 * 2 + 1] = loadLanes<T>(at[r] + (i + 1) * channel[r]);
+            }
+            AGLOW_UNROLL for (int c = 0; c < C; ++c) AGLOW_UNROLL for (int half = 0; half < 2; ++half)
+                blocks[pair][c][half] = products.dot(blocks[pair][c][half], values, columns[c][half]);
+          }
+        };
+        int64_t i = 0;
+        AGLOW_ROLLED for (; i + 2 <= count; i += 2) step(i, true);
+        if (i < count) step(i, false);
+      }
+    }
+  }
+  AGLOW_UNROLL for (int r = 0; r < R; ++r) AGLOW_UNROLL for (int c = 0; c < C; ++c) {
+    const V low = blocks[r / 2][c][0], high = blocks[r / 2][c][1];
+    sums[r][c] +=
+        r % 2 == 0 ? __builtin_shufflevector(low, high, 0, 1, 4, 5) : __builtin_shufflevector(low, high, 2, 3, 6, 7);
+  }
+}
+
 // The blocks of channels from `begin` to `end`, multiplied and summed up.
 template <int W, int R, int C, class Products>
 AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
@@ -127,7 +228,6 @@ AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
   const int64_t start = part.column * d.sx - d.px;
   const bool everyRow = products.countsOutside();
   const Taps rows = everyRow ? Taps{0, d.kh} : tapsInside(top, d.dy, d.kh, d.height);
-  const int64_t step = d.sx * d.xColumn;
   AGLOW_ROLLED for (int64_t b = begin; b < end; ++b) {
     const int64_t count = smaller(d.block, d.channels - b * d.block);
     AGLOW_ROLLED for (int64_t ky = rows.begin; ky < rows.end; ++ky) {
@@ -145,16 +245,7 @@ AGLOW_INLINE void multiplyBlocks(const Products& products, const TileDesc& d,
         }
         const T* at[R];
         int64_t channel[R];  // distance from one to the next
-        AGLOW_UNROLL for (int r = 0; r < R; ++r) {
-          at[r] = x + r * step;
-          channel[r] = d.xChannel;
-          if (r < d.left || r >= R - d.right) {
-            const int64_t column = left + r * d.sx;
-            const bool inside = column >= 0 && column < d.width;
-            at[r] = inside ? at[r] : products.outside;
-            if (d.xChannel != 1) channel[r] = inside ? d.xChannel : 0;
-          }
-        }
+        columnsAt<R>(products, d, x, left, at, channel);
         if (part.prefetches)
           for (int64_t line = 0; line < d.prefetch; ++line) __builtin_prefetch(w + part.ahead + line * kLine, 0, 2);
         AGLOW_ROLLED for (int64_t i = 0; i < count; ++i, w += d.wRow) {

@@ -18,9 +18,17 @@ int64_t imagesOf(const TileDesc& d) { return d.images[0] * d.images[1] * d.image
 int64_t blocksOf(const TileDesc& d) { return ceilDiv(d.channels, d.block); }
 int64_t unitsOf(const TileDesc& d) { return imagesOf(d) * d.tileGroups * d.panelGroups; }
 
+// Blocks of weights take twice the registers.
+constexpr int64_t kHighestOfBlocks = 12;
+
+bool multipliesBlocks(TileElement element, const Machine& machine) {
+  if (machine.lanes != 4) return false;
+  return element == TileElement::FourBytes ? machine.byteBlocks
+                                           : element == TileElement::TwoHalves && machine.halfBlocks;
+}
+
 // Rows of results are cut so that tiles differ by one column at most.
-int64_t cutRows(TileDesc& d, const Machine& machine) {
-  const int64_t highest = highestTile(machine);
+int64_t cutRows(TileDesc& d, int64_t highest) {
   d.tiles = ceilDiv(d.outWidth, highest);
   const int64_t rows = ceilDiv(d.outWidth, d.tiles);
   d.tall = d.outWidth - d.tiles * (rows - 1);
@@ -107,8 +115,10 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, TileElement element) {
 KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>& cut, TileElement element) {
   constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
   constexpr int64_t kUnits = 64, kUnitsWithPasses = 16;
-  constexpr std::string_view kNames[] = {"tiles", "byte_tiles", "pair_tiles"};
-  const int64_t panel = 2 * machine.lanes, rows = cutRows(d, machine);
+  constexpr std::string_view kNames[] = {"tiles", "byte_tiles", "pair_tiles"},
+                             kBlockNames[] = {"", "byte_blocks", "pair_blocks"};
+  const bool inBlocks = multipliesBlocks(element, machine) && d.outWidth > 1;
+  const int64_t panel = 2 * machine.lanes, rows = cutRows(d, inBlocks ? kHighestOfBlocks : highestTile(machine));
   const int64_t allTiles = d.outHeight * d.tiles, images = imagesOf(d);
   const int64_t panelBytes = d.channels * d.kh * d.kw * panel * kBytes;
   const bool oneFilter = d.wImage[0] == 0 && d.wImage[1] == 0 && d.wImage[2] == 0;
@@ -148,12 +158,15 @@ KernelStep planTiles(TileDesc& d, const Machine& machine, std::optional<TileCut>
   d.prefetchable = ceilDiv(d.block * panel * kBytes, kLineBytes);
   d.prefetch = weightsFit || d.wRow != panel ? 0 : ceilDiv(d.prefetchable, unitTiles);
 
-  KernelStep step{.kernel = fmt::format("{}_r{}_w{}", kNames[static_cast<size_t>(element)], rows, machine.lanes),
+  const auto name = (inBlocks ? kBlockNames : kNames)[static_cast<size_t>(element)];
+  KernelStep step{.kernel = fmt::format("{}_r{}_w{}", name, rows, machine.lanes),
                   .descriptor = descriptorBytes(d),
                   .units = unitsOf(d),
                   .functions = {{.kind = FunctionParam::Kind::Epilogue}}};
-  if (exact) step.functions.push_back({.kind = FunctionParam::Kind::Dot});
-  if (element == TileElement::TwoHalves) step.functions.push_back({.kind = FunctionParam::Kind::PairDot});
+  using Kind = FunctionParam::Kind;
+  if (exact) step.functions.push_back({.kind = inBlocks ? Kind::BlockDot : Kind::Dot});
+  if (element == TileElement::TwoHalves)
+    step.functions.push_back({.kind = inBlocks ? Kind::PairBlockDot : Kind::PairDot});
   return step;
 }
 
