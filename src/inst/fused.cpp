@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace aglow {
 
@@ -185,6 +186,29 @@ std::string joinedOrigin(std::span<const Instr> body) {
   return joined;
 }
 
+namespace {
+
+// Whether something after `writer` follows from the input other than through the result.
+bool isNeededAfter(const Instr& fused, const Instr& writer, RegionId input, RegionId result) {
+  std::unordered_set<RegionId> following{input};
+  bool after = false;
+  for (const Instr& instr : fused.body) {
+    if (&instr == &writer) {
+      following.erase(result);
+      after = true;
+      continue;
+    }
+    const std::span<const Operand> inputs = instr.inputs();
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const Operand& o) { return following.contains(o.region); }))
+      continue;
+    if (after) return true;
+    for (const Operand& made : instr.results()) following.insert(made.region);
+  }
+  return false;
+}
+
+}  // namespace
+
 bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId input, RegionId result) {
   const Type& type = program[result].type;
   if (input == kNoRegion || program[input].type != type) return false;
@@ -197,7 +221,8 @@ bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId inp
   const auto reduces = [&](const Instr& instr) { return reducedRow(program, instr) > 0; };
   if (std::any_of(fused.body.begin(), fused.body.end(), reduces)) {
     const std::vector<int> stages = stagesOf(program, bodySteps(fused));
-    if (writer + 1 != fused.body.end() || stages.back() != *std::max_element(stages.begin(), stages.end()))
+    if (stages[static_cast<size_t>(writer - fused.body.begin())] != *std::max_element(stages.begin(), stages.end()) ||
+        isNeededAfter(fused, *writer, input, result))
       return false;
   }
 

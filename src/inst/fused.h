@@ -48,8 +48,9 @@ std::string joinedOrigin(std::span<const Instr> body);
 
 // Whether a fused instruction may write one of its results over an input of the same type: whatever reads that input
 // does so element by element (or, in a reduction, row by row) and no later than the result is written. With reductions,
-// the result also has to be the body's last, in the last stage, because values of earlier stages may be computed again
-// in later ones. If both are one region, what is read after the write is the result.
+// the result also has to be written in the last stage, and what comes after it follows from the result alone, because
+// values of earlier stages may be computed again in later ones. If both are one region, what is read after the write is
+// the result.
 bool mayOverwriteInBody(const Program& program, const Instr& fused, RegionId input, RegionId result);
 
 }  // namespace aglow

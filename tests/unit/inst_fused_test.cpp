@@ -171,6 +171,14 @@ TEST(Fused, KnowsWhatItMayOverwrite) {
       overwrites("%n = alloc f32[2,1] fused @out %y, @out %n, @in %a, @in %r { %m = local f32[2,1] "
                  "Reduce @out %m, @in %a {axes = [1]} Sub @out %y, @in %a, @in %m Add @out %n, @in %m, @in %r } "
                  "dealloc %n"));
+  // What comes after it may follow from the result, but not from what rows are computed from again.
+  EXPECT_TRUE(
+      overwrites("%z = alloc f32[2,3] fused @out %y, @out %z, @in %a { %m = local f32[2,1] Reduce @out %m, @in %a "
+                 "{axes = [1]} Sub @out %y, @in %a, @in %m Neg @out %z, @in %y } dealloc %z"));
+  EXPECT_FALSE(
+      overwrites("%z = alloc f32[2,3] fused @out %y, @out %z, @in %a { %b = local f32[2,3] Exp @out %b, @in %a "
+                 "%m = local f32[2,1] Reduce @out %m, @in %b {axes = [1]} Sub @out %y, @in %a, @in %m "
+                 "Mul @out %z, @in %y, @in %b } dealloc %z"));
   // The last instruction does not wait for the sum, but the one that reads a does.
   EXPECT_FALSE(
       overwrites("%z = alloc f32[2,3] fused @out %z, @out %y, @in %x, @in %a { %m = local f32[2,1] Reduce @out "
