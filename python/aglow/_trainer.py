@@ -67,6 +67,8 @@ class Trainer:
     output       the output that is compared with the targets; by default the first
     settings, loss_settings   numbers that the optimizer and the loss take: {"decay": 0.01}
     clip_norm    holds the norm of all gradients together below this; clip_value: each element
+    batch_norm_momentum   lets batch norms use the statistics of their batch, and moves the running ones, which keep
+                 this share of themselves; without it they stay as they are
     inputs       inputs that are the same for all samples, by name
     seed         what random numbers follow from: the same seed and data give the same bits
 
@@ -77,6 +79,7 @@ class Trainer:
                  train: Union[str, Iterable[str]] = "all", batch: int = 32, accumulate: int = 1,
                  output: Optional[str] = None, settings: Optional[Mapping[str, float]] = None,
                  loss_settings: Optional[Mapping[str, float]] = None, clip_norm: float = 0, clip_value: float = 0,
+                 batch_norm_momentum: Optional[float] = None,
                  inputs: Optional[Mapping[str, Any]] = None, seed: int = 0, function: Optional[str] = None,
                  init: Optional[Path] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
                  dims: Optional[Mapping[str, int]] = None, backend: Optional[str] = None, threads: Optional[int] = None,
@@ -90,8 +93,8 @@ class Trainer:
             init=os.fspath(init) if init is not None else "", loss=loss, output=output or "",
             loss_settings={name: float(value) for name, value in (loss_settings or {}).items()}, optimizer=optimizer,
             settings={name: float(value) for name, value in (settings or {}).items()}, clip_value=float(clip_value),
-            clip_norm=float(clip_norm), variables=[train] if isinstance(train, str) else list(train),
-            function=function or "", batch=batch, accumulate=accumulate,
+            clip_norm=float(clip_norm), batch_norm_momentum=batch_norm_momentum,
+            variables=[train] if isinstance(train, str) else list(train), function=function or "", batch=batch, accumulate=accumulate,
             fixed={name: _arrays.to_pair(value, "any") for name, value in (inputs or {}).items()},
             shapes=_shapes(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
             threads=_checked(threads, "threads") if threads else _threads(),

@@ -27,6 +27,7 @@ struct TrainOptions {
               module;
   int64_t epochs = 1, batch = 32, accumulate = 1, patience = 0, checkpointEvery = 0;
   uint64_t seed = 0;
+  std::optional<double> batchNormMomentum;
   double rate = 1e-3, clipNorm = 0, clipValue = 0, minDelta = 0;
   bool inOrder = false, dropLast = false, keepBest = false, resume = false, quiet = false, json = false;
 };
@@ -104,6 +105,7 @@ Result<TrainingPlan> planOf(const TrainOptions& train, const ParsedOptions& opti
   AGLOW_TRY(plan.settings, parseSettings(train.settings, "--setting"));
   plan.clipNorm = train.clipNorm;
   plan.clipValue = train.clipValue;
+  plan.batchNormMomentum = train.batchNormMomentum;
   if (!train.variables.empty()) plan.variables = train.variables;
   if (train.request.model.functions.size() > 1) return usage("--function: one function is trained");
   if (!train.request.model.functions.empty()) plan.function = train.request.model.functions.front();
@@ -284,6 +286,9 @@ Command trainCommand() {
         .showDefault = true},
        {"--clip-norm", &options->clipNorm, "Holds the norm of all gradients together below this"},
        {"--clip-value", &options->clipValue, "Holds each element of a gradient between -X and X"},
+       {"--batch-norm-momentum", &options->batchNormMomentum,
+        "Batch norms use their batch's statistics, and running ones keep this share of themselves (default: fixed)",
+        "X"},
        {.names = "--seed", .place = &options->seed, .doc = "What random numbers follow from", .showDefault = true},
        {"--in-order", &options->inOrder, "Takes samples in their order in each epoch"},
        {"--drop-last", &options->dropLast, "Leaves out the last batch of an epoch where it is not full"},

@@ -73,8 +73,8 @@ TrainingReport reportOf(const nb::tuple& tuple) {
 Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& data, const std::string& init,
                      const std::string& loss, const std::string& output, const Settings& lossSettings,
                      const std::string& optimizer, const Settings& settings, double clipValue, double clipNorm,
-                     const std::vector<std::string>& variables, const std::string& function, int64_t batch,
-                     int64_t accumulate, const nb::dict& fixed,
+                     std::optional<double> batchNormMomentum, const std::vector<std::string>& variables,
+                     const std::string& function, int64_t batch, int64_t accumulate, const nb::dict& fixed,
                      const std::map<std::string, std::vector<int64_t>>& shapes,
                      const std::map<std::string, int64_t>& dims, const std::string& backend, int threads,
                      const std::string& cache, int64_t memoryLimit, const std::vector<std::string>& disable,
@@ -87,6 +87,7 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
                     .settings = {settings.begin(), settings.end()},
                     .clipValue = clipValue,
                     .clipNorm = clipNorm,
+                    .batchNormMomentum = batchNormMomentum,
                     .variables = variables,
                     .function = function,
                     .batch = batch,
@@ -231,9 +232,10 @@ void addTrainer(nb::module_& m) {
   m.def("epoch_line", [](const nb::tuple& report) { return text(epochLine(reportOf(report))); });
   m.def("open_trainer", &openTrainer, nb::arg("path"), nb::arg("data").none(), nb::arg("init"), nb::arg("loss"),
         nb::arg("output"), nb::arg("loss_settings"), nb::arg("optimizer"), nb::arg("settings"), nb::arg("clip_value"),
-        nb::arg("clip_norm"), nb::arg("variables"), nb::arg("function"), nb::arg("batch"), nb::arg("accumulate"),
-        nb::arg("fixed"), nb::arg("shapes"), nb::arg("dims"), nb::arg("backend"), nb::arg("threads"), nb::arg("cache"),
-        nb::arg("memory_limit"), nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
+        nb::arg("clip_norm"), nb::arg("batch_norm_momentum").none(), nb::arg("variables"), nb::arg("function"),
+        nb::arg("batch"), nb::arg("accumulate"), nb::arg("fixed"), nb::arg("shapes"), nb::arg("dims"),
+        nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"), nb::arg("disable"),
+        nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
   nb::class_<Trainer>(m, "Trainer")
       .def_prop_ro("variables",
                    [](const Trainer& trainer) {

@@ -60,6 +60,7 @@ std::string settingsText(const TrainingPlan& plan) {
                                  plan.optimizer, listed(plan.settings), plan.batch);
   if (plan.clipValue > 0) text += fmt::format(", clip-value {}", plan.clipValue);
   if (plan.clipNorm > 0) text += fmt::format(", clip-norm {}", plan.clipNorm);
+  if (plan.batchNormMomentum) text += fmt::format(", batch-norm-momentum {}", *plan.batchNormMomentum);
   return text;
 }
 
@@ -174,6 +175,7 @@ private:
     step.settings = plan_.settings;
     step.clipValue = plan_.clipValue;
     step.clipNorm = plan_.clipNorm;
+    step.batchNormMomentum = plan_.batchNormMomentum;
     made_.runs = (plan_.batch + made_.samples - 1) / made_.samples;
     step.accumulate = made_.runs > 1;
     AGLOW_OK(addTrainingStep(evaluate, step));

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,13 @@ struct TrainingPlan {
   std::string optimizer = "adam";
   GivenSettings settings = {};  // of the optimizer
   double clipValue = 0, clipNorm = 0;
-  std::vector<std::string> variables{"all"};  // names and patterns (variables.h)
-  std::string function = {};                  // of a text form; empty: the only one, or main
-  int64_t batch = 32;                         // samples of a step
-  int64_t accumulate = 1;                     // runs that a step is cut into; more where the model has its own batch
-  std::map<std::string, Tensor> fixed = {};   // inputs that are no samples: the same in every run
-  onnx::ImportOptions import = {};            // sizes that the model leaves open, but for the batch
+  std::optional<double> batchNormMomentum = {};  // as a TrainingStep has it
+  std::vector<std::string> variables{"all"};     // names and patterns (variables.h)
+  std::string function = {};                     // of a text form; empty: the only one, or main
+  int64_t batch = 32;                            // samples of a step
+  int64_t accumulate = 1;                        // runs that a step is cut into; more where the model has its own batch
+  std::map<std::string, Tensor> fixed = {};      // inputs that are no samples: the same in every run
+  onnx::ImportOptions import = {};               // sizes that the model leaves open, but for the batch
 };
 
 // An input with a sample in each row.

@@ -248,6 +248,28 @@ def test_exports_of_old_models_and_of_narrow_kinds(tmp_path):
     np.testing.assert_array_equal(numpy_helper.to_array(exported["narrow"]), numpy_helper.to_array(narrow))
 
 
+def test_batch_norms_train_with_their_batch(tmp_path, backend):
+    """The statistics of the batch are used, the running ones move towards them, and both are exported."""
+    proto = models.model([models.node("BatchNormalization", "x scale shift mean variance", "a"),
+                          models.node("MatMul", "a weight", "y")], [models.value("x", ["n", 4])],
+                         [models.value("y", ["n", 3])],
+                         {"scale": np.ones(4, "f4"), "shift": np.zeros(4, "f4"), "mean": np.zeros(4, "f4"),
+                          "variance": np.ones(4, "f4"), "weight": np.ones((4, 3), "f4")})
+    fixed = trainer(model=proto, batch=32, backend=backend)
+    assert "mean" not in fixed.state and fixed.variables == ("scale", "shift", "weight")
+    made = trainer(model=proto, batch=32, backend=backend, batch_norm_momentum=0.75)
+    made.fit(X[:32], LABELS[:32], shuffle=False, rate=0.01)
+    np.testing.assert_allclose(made.state["mean"], 0.25 * X[:32].mean(0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(made.state["variance"], 0.75 + 0.25 * X[:32].var(0, ddof=1), rtol=1e-4)
+    made.fit(X, LABELS, epochs=20, rate=0.02, drop_last=True)
+    assert made.evaluate(X, LABELS).accuracy > 0.95
+    made.export(tmp_path / "out.onnx")
+    values = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "out.onnx").graph.initializer}
+    for name in ("mean", "variance", "scale", "weight"):
+        np.testing.assert_array_equal(values[name], made.state[name])
+    np.testing.assert_allclose(aglow.compile(tmp_path / "out.onnx")(X), made.predict(X), atol=1e-4)
+
+
 def test_threads_take_turns():
     made = trainer(batch=8)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

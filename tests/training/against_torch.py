@@ -44,6 +44,29 @@ def cnn(p, x):
     return dense(p, torch.relu(dense(p, x.flatten(1), "hidden")), "head")
 
 
+def norms(p, x):
+    for i in range(2):
+        x = F.conv2d(x, p[f"conv{i}.weight"], padding=1)
+        x = F.batch_norm(x, p[f"mean{i}"], p[f"variance{i}"], p[f"scale{i}"], p[f"shift{i}"], True, 0.1, 1e-5)
+        x = torch.relu(x)
+    return dense(p, x.mean((2, 3)), "head")
+
+
+def net_with_norms():
+    net = networks.Net(0)
+    x, channels = "image", 1
+    for i, filters in enumerate((8, 16)):
+        x = net.add("Conv", x, net.weight(f"conv{i}.weight", filters, channels, 3, 3, fan=4.5 * channels),
+                    pads=[1, 1, 1, 1])
+        ones = np.ones(filters, np.float32)
+        x = net.add("BatchNormalization", x, net.tensor(f"scale{i}", ones), net.zeros(f"shift{i}", filters),
+                    net.zeros(f"mean{i}", filters), net.tensor(f"variance{i}", ones))
+        x = net.add("Relu", x)
+        channels = filters
+    y = net.dense(net.add("Flatten", net.add("GlobalAveragePool", x)), "head", channels, 10)
+    return net.model("norms", "image", [1, 8, 8], networks.F32, y, [10])
+
+
 def lstm(p, text):
     """ONNX has the gates in the order i, o, f, c."""
     x = p["embedding"][text]
@@ -102,6 +125,7 @@ def images():
 NETWORKS = {
     "perceptron": (training_models.classifier(), perceptron, training_models.clusters()),
     "cnn": (networks.cnn(), cnn, images()),
+    "norms": (net_with_norms(), norms, images()),
     "lstm": (networks.lstm(LETTERS, LENGTH, 32, 48), lstm, letters()),
     "transformer": (networks.transformer(LETTERS, LENGTH, 32, HEADS), transformer, letters()),
 }
@@ -140,7 +164,8 @@ def compared(network, optimizer, steps):
     model, forward, data = NETWORKS[network]
     settings, in_torch, rate = OPTIMIZERS[optimizer]
     trainer = aglow.Trainer(model, "softmax-cross-entropy", optimizer, train=["all", "!*.later"] if
-                            network == "transformer" else "all", batch=BATCH, settings=settings)
+                            network == "transformer" else "all", batch=BATCH, settings=settings,
+                            batch_norm_momentum=0.9)
     losses = []
     epochs = -(-steps * BATCH // len(data[0]))
     trainer.fit(*data, epochs=epochs, rate=rate, shuffle=False,
