@@ -195,7 +195,7 @@ private:
 
   bool isReached(const quant::Outcome& outcome) const {
     if (request_.reach && outcome.decibels() < *request_.reach) return false;
-    if (request_.agree && static_cast<double>(outcome.same) < *request_.agree * static_cast<double>(outcome.rows))
+    if (asksForPlaces() && static_cast<double>(outcome.same) < *request_.agree * static_cast<double>(outcome.rows))
       return false;
     return !request_.drop || *outcome.metric >= *report_.floatMetric - *request_.drop;
   }
@@ -224,11 +224,16 @@ private:
     return Unit{};
   }
 
+  // Rows of a matrix are chances of classes; those of other tensors may be anything.
+  bool asksForPlaces() const {
+    const Tensor* first = exact_.empty() ? nullptr : firstTensor(exact_.front());
+    return request_.agree && report_.integers.rows > 0 && first != nullptr && first->type().rank() <= 2;
+  }
+
   std::string goal() const {
     std::string text;
     if (request_.reach) text = fmt::format("{} dB", *request_.reach);
-    if (request_.agree && report_.integers.rows > 0)
-      text += fmt::format(" and the same first places in {} % of rows", 100 * *request_.agree);
+    if (asksForPlaces()) text += fmt::format(" and the same first places in {} % of rows", 100 * *request_.agree);
     if (request_.drop)
       text += fmt::format("{}a drop of {} by at most {}", text.empty() ? "" : " and ", report_.metric, *request_.drop);
     return text;

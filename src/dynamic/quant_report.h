@@ -29,7 +29,7 @@ struct ReportRequest {
   bool layers = true;  // each alone, too
   // What is to be reached by keeping layers in floats: decibels for all outputs, or at most a drop of the metric.
   std::optional<double> reach = {}, drop = {};
-  // Beside the decibels: the least share of rows of the first output that are largest at the same place.
+  // Beside the decibels: the least share of rows of the first output, a matrix, that are largest at the same place.
   std::optional<double> agree = {};
 };
 Diagnosed<quant::Report> reportOn(const ReportRequest& request);
