@@ -145,7 +145,7 @@ std::vector<Rule> products() {
       {.name = "add-products",
        .doc =
            "Sums of products of short transposed matrices, as steps of time give, are one product of those below each "
-           "other.",
+           "other. Relaxed: where infinities meet on the way, the sum may be NaN.",
        .pattern = op(Op::Add, {op(Op::MatMul, {op(Op::Transpose, {any(0)}).as(1), any(2)}).once(),
                                op(Op::MatMul, {op(Op::Transpose, {any(3)}).as(4), any(5)}).once()}),
        .condition =
@@ -168,7 +168,7 @@ std::vector<Rule> products() {
          const Value first = product();
          return b.add(first, product());
        },
-       .keeps = Keeps::Rounding},
+       .keeps = Keeps::Finite},
   };
 }
 

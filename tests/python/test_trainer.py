@@ -333,6 +333,7 @@ sys.path[:0] = {path!r}
 import aglow, training_models as training
 x, labels = training.clusters()
 made = aglow.Trainer(training.classifier(), backend="interpreter", batch=8)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs ignore
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     made.fit(x, labels, epochs=10**9)

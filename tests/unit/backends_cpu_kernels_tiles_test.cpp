@@ -195,7 +195,7 @@ TEST(CpuTiles, Products) {
     checkProduct<8>(seed + 1000, cuts);
     checkProduct<16>(seed + 2000, cuts);
   }
-  EXPECT_GT(cuts, 50);
+  EXPECT_GE(cuts, 50);
 }
 
 template <int W>

@@ -34,11 +34,14 @@
   WIDTHS(NAME##_r8)       \
   WIDTHS(NAME##_r9)       \
   WIDTHS(NAME##_r10) WIDTHS(NAME##_r11) WIDTHS(NAME##_r12) WIDTHS(NAME##_r13) WIDTHS(NAME##_r14)
-#define BLOCK_TILES(NAME)                                                                                  \
-  KERNEL(NAME##_r2_w4)                                                                                     \
-  KERNEL(NAME##_r3_w4)                                                                                     \
-  KERNEL(NAME##_r4_w4) KERNEL(NAME##_r5_w4) KERNEL(NAME##_r6_w4) KERNEL(NAME##_r7_w4) KERNEL(NAME##_r8_w4) \
-      KERNEL(NAME##_r9_w4) KERNEL(NAME##_r10_w4) KERNEL(NAME##_r11_w4) KERNEL(NAME##_r12_w4)
+#define BLOCK_TILES(NAME) \
+  KERNEL(NAME##_r2_w4)    \
+  KERNEL(NAME##_r3_w4)    \
+  KERNEL(NAME##_r4_w4)    \
+  KERNEL(NAME##_r5_w4)    \
+  KERNEL(NAME##_r6_w4)    \
+  KERNEL(NAME##_r7_w4)    \
+  KERNEL(NAME##_r8_w4) KERNEL(NAME##_r9_w4) KERNEL(NAME##_r10_w4) KERNEL(NAME##_r11_w4) KERNEL(NAME##_r12_w4)
 
 namespace aglow::cpu {
 
