@@ -159,7 +159,7 @@ nlohmann::ordered_json jsonOf(const TrainingReport& report) {
   return epoch;
 }
 
-Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train, const Schedule& schedule) {
+Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train, const RateSchedule& schedule) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   auto data = readData(train.data, trainer.module(), "--data");
   if (!data.ok()) return failed(data);
@@ -216,7 +216,7 @@ Diagnosed<Unit> execute(const TrainOptions& train) {
     return usage("a model is trained whole and in floats, without --stop-after, --start-from or --precision");
   if (train.data.empty() && train.module.empty())
     return usage("there is nothing to learn from", "name arrays with --data, or write the functions with --module");
-  auto schedule = Schedule::parse(train.schedule);
+  auto schedule = RateSchedule::parse(train.schedule);
   if (!schedule.ok()) return failed(schedule);
   auto source = readSource(model.model, model.init);
   if (!source.ok()) return failed(source);

@@ -142,7 +142,7 @@ nb::dict fit(Trainer& trainer, const nb::dict& inputs, nb::handle target, int64_
     return inPython<bool>([&] { return report && nb::cast<bool>((*report)(tupleOf(made))); });
   };
   const FitResult result = released([&]() -> Diagnosed<FitResult> {
-    auto parsed = Schedule::parse(schedule);
+    auto parsed = RateSchedule::parse(schedule);
     if (!parsed.ok()) return parsed.error();
     options.schedule = *parsed;
     return trainer.fit(data, options);

@@ -35,8 +35,8 @@ std::vector<ScheduleRow> schedules() {
           {"step=EPOCHS:FACTOR", "times the factor after so many epochs"}};
 }
 
-Result<Schedule> Schedule::parse(const std::string& text) {
-  Schedule schedule;
+Result<RateSchedule> RateSchedule::parse(const std::string& text) {
+  RateSchedule schedule;
   std::string_view rest = text;
   bool first = true;
   while (first || !rest.empty()) {
@@ -72,7 +72,7 @@ Result<Schedule> Schedule::parse(const std::string& text) {
   return schedule;
 }
 
-double Schedule::factor(int64_t step, int64_t steps, int64_t perEpoch) const {
+double RateSchedule::factor(int64_t step, int64_t steps, int64_t perEpoch) const {
   if (step < warmup_) return static_cast<double>(step + 1) / static_cast<double>(warmup_);
   const double share = static_cast<double>(step - warmup_) / static_cast<double>(std::max<int64_t>(steps - warmup_, 1));
   const int64_t epoch = step / std::max<int64_t>(perEpoch, 1);

@@ -17,9 +17,9 @@ struct ScheduleRow {
 std::vector<ScheduleRow> schedules();
 
 // "constant", "linear", "cosine", "exponential=0.9", "step=30:0.1"; any of them with ",warmup=100" after it.
-class Schedule {
+class RateSchedule {
 public:
-  static Result<Schedule> parse(const std::string& text);
+  static Result<RateSchedule> parse(const std::string& text);
 
   // The factor for the step, of so many; epochs have `perEpoch` steps.
   double factor(int64_t step, int64_t steps, int64_t perEpoch) const;

@@ -37,7 +37,7 @@ std::string epochLine(const TrainingReport& report);
 struct FitOptions {
   int64_t epochs = 1;
   double rate = 1e-3;
-  Schedule schedule = {};
+  RateSchedule schedule = {};
   std::function<Diagnosed<double>(int64_t step)> rateOf = {};  // instead of rate and schedule
   bool shuffle = true;
   bool dropLast = false;  // a last batch that is not full; otherwise it is filled up with samples that do not count

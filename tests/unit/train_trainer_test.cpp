@@ -282,7 +282,7 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
 
 TEST(Schedules, AreFactorsOfTheRate) {
   const auto factor = [](const std::string& text, int64_t step) {
-    const auto schedule = Schedule::parse(text);
+    const auto schedule = RateSchedule::parse(text);
     EXPECT_TRUE(schedule.ok()) << text;
     return schedule->factor(step, 100, 10);
   };
@@ -293,7 +293,7 @@ TEST(Schedules, AreFactorsOfTheRate) {
   EXPECT_NEAR(factor("step=3:0.1", 65), 0.01, 1e-12);
   EXPECT_EQ(factor("constant,warmup=10", 4), 0.5);
   for (const std::string text : {"", "cosin", "step=3", "exponential=x", "constant=1", "linear,cold=2"})
-    EXPECT_FALSE(Schedule::parse(text).ok()) << text;
+    EXPECT_FALSE(RateSchedule::parse(text).ok()) << text;
 }
 
 TEST(Variables, AreChosenByNamesAndPatterns) {
