@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "graph/text.h"
+#include "support/temporary.h"
 #include "train/trainer.h"
 #include "train/variables.h"
 
@@ -21,13 +20,7 @@ using ::testing::HasSubstr;
 // A folder that goes with the test.
 class TrainerTest : public ::testing::Test {
 protected:
-  TrainerTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "aglow-train-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~TrainerTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
   // y = x * w + b for batches of a size.
   TrainingSource linear(int64_t batch) const {
@@ -41,7 +34,7 @@ protected:
     return {.path = file, .model = {}, .file = {}};
   }
 
-  std::string folder_;
+  TemporaryFolder folder_ = *TemporaryFolder::create();
 };
 
 constexpr int64_t kSamples = 10;
