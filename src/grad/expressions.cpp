@@ -1,6 +1,7 @@
 #include "grad/expressions.h"
 
 #include <bit>
+#include <limits>
 #include <utility>
 
 #include "support/check.h"
@@ -186,9 +187,12 @@ int Expressions::derived(int i, int by, int root, std::map<int, int>& known) {
       d = select(less(f.a, zero), neg(da), select(less(zero, f.a), da, zero));
       break;
     }
-    case Scalar::Sqrt:
-      d = div(mul(number(0.5), of(f.a)), i);
+    case Scalar::Sqrt: {
+      // A root by itself is flat at 0, so that norms, whose squares are flat there, have no gradient 0 / 0.
+      const int divisor = i == root ? select(equal(i, zero), number(std::numeric_limits<double>::infinity()), i) : i;
+      d = div(mul(number(0.5), of(f.a)), divisor);
       break;
+    }
     case Scalar::Exp:
       d = mul(of(f.a), i);
       break;

@@ -39,7 +39,7 @@ public:
 
   // The derivative of `root` by operand `by`. Where pieces of a function meet it is the mean of both sides, so that it
   // is exact where they meet smoothly (softplus is max(x, 0) and a part with |x|); but a function that is itself held
-  // by a constant, as Relu is, has the slope of the constant there.
+  // by a constant, as Relu is, has the slope of the constant there, and a root by itself is flat at 0.
   int derivative(int root, int by);
 
 private:

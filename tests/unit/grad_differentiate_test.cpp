@@ -144,6 +144,25 @@ TEST_F(Differentiate, IsFiniteForSwishOfLargeNumbers) {
   EXPECT_THAT(gradient(b.swish(x), x, {-1000, 0, 1000}), ElementsAre(0, 0.5, 1));
 }
 
+TEST_F(Differentiate, IsZeroWhereNormsAreZero) {
+  const Value x = b.input("x", kThree);
+  const Value norm = b.sqrt(b.reduced(b.mul(x, x), "sum", {0}));
+  EXPECT_THAT(gradient(norm, x, {0, 0, 0}), ElementsAre(0, 0, 0));
+}
+
+TEST_F(Differentiate, LeavesOtherNormsAsTheyAre) {
+  const Value x = b.input("x", kThree);
+  const Value norm = b.sqrt(b.reduced(b.mul(x, x), "sum", {0}));
+  EXPECT_THAT(gradient(norm, x, {0, 3, -4}), ElementsAre(0, DoubleNear(0.6, 1e-6), DoubleNear(-0.8, 1e-6)));
+}
+
+// Of a gradient as well: nothing divides zero by zero.
+TEST_F(Differentiate, IsZeroTwiceWhereNormsAreZero) {
+  const Value x = b.input("x", kThree);
+  const Value norm = b.sqrt(b.reduced(b.mul(x, x), "sum", {0}));
+  EXPECT_THAT(gradient(b.gradient(norm, x), x, {0, 0, 0}), ElementsAre(0, 0, 0));
+}
+
 TEST_F(Differentiate, SharesBetweenEquals) {
   const Value x = b.input("x", kThree);
   EXPECT_THAT(gradient(b.reduced(x, "max", {0}), x, {2, 2, 1}), ElementsAre(0.5, 0.5, 0));
