@@ -62,6 +62,8 @@ class Trainer:
                  or kl-divergence; of scores where the model ends with a Softmax or Sigmoid
     optimizer    sgd, momentum, nesterov, adam, adamw, rmsprop or adagrad
     train        which initializers are trained: names, patterns with * and ?, "all"; with ! before it: not these
+    initialize   first values instead of the model's, by names and patterns: {"head.*": "he:gain=0.5"}, where an
+                 initializer is zero, constant, uniform, normal, xavier, he, orthogonal or the path of a .npy file
     batch        samples of a step. A model with a batch of its own runs several times for each step
     accumulate   runs that a step is cut into, to save memory
     output       the output that is compared with the targets; by default the first
@@ -76,7 +78,8 @@ class Trainer:
     """
 
     def __init__(self, model: Any, loss: str = "softmax-cross-entropy", optimizer: str = "adam", *,
-                 train: Union[str, Iterable[str]] = "all", batch: int = 32, accumulate: int = 1,
+                 train: Union[str, Iterable[str]] = "all", initialize: Optional[Mapping[str, Path]] = None,
+                 batch: int = 32, accumulate: int = 1,
                  output: Optional[str] = None, settings: Optional[Mapping[str, float]] = None,
                  loss_settings: Optional[Mapping[str, float]] = None, clip_norm: float = 0, clip_value: float = 0,
                  batch_norm_momentum: Optional[float] = None,
@@ -94,7 +97,9 @@ class Trainer:
             loss_settings={name: float(value) for name, value in (loss_settings or {}).items()}, optimizer=optimizer,
             settings={name: float(value) for name, value in (settings or {}).items()}, clip_value=float(clip_value),
             clip_norm=float(clip_norm), batch_norm_momentum=batch_norm_momentum,
-            variables=[train] if isinstance(train, str) else list(train), function=function or "", batch=batch, accumulate=accumulate,
+            variables=[train] if isinstance(train, str) else list(train),
+            initializers=[(name, os.fspath(how)) for name, how in (initialize or {}).items()],
+            function=function or "", batch=batch, accumulate=accumulate,
             fixed={name: _arrays.to_pair(value, "any") for name, value in (inputs or {}).items()},
             shapes=_shapes(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
             threads=_checked(threads, "threads") if threads else _threads(),

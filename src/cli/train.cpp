@@ -22,7 +22,7 @@ namespace {
 
 struct TrainOptions {
   RunRequest request;
-  std::vector<std::string> data, validation, variables, lossSettings, settings;
+  std::vector<std::string> data, validation, variables, initializers, lossSettings, settings;
   std::string loss = "softmax-cross-entropy", lossOutput, optimizer = "adam", schedule = "constant", checkpoint, output,
               module;
   int64_t epochs = 1, batch = 32, accumulate = 1, patience = 0, checkpointEvery = 0;
@@ -109,6 +109,13 @@ Result<TrainingPlan> planOf(const TrainOptions& train, const ParsedOptions& opti
   if (!train.variables.empty()) plan.variables = train.variables;
   if (train.request.model.functions.size() > 1) return usage("--function: one function is trained");
   if (!train.request.model.functions.empty()) plan.function = train.request.model.functions.front();
+  for (const std::string& word : train.initializers) {
+    const size_t at = word.find('=');
+    if (at == std::string::npos || at == 0)
+      return usage(fmt::format("--initialize '{}' is not of the form NAME=INITIALIZER", word));
+    AGLOW_TRY(Initializer how, parseInitializer(word.substr(at + 1)));
+    plan.initializers.emplace_back(word.substr(0, at), std::move(how));
+  }
   plan.batch = train.batch;
   plan.accumulate = train.accumulate;
   plan.import = options.import;
@@ -246,6 +253,10 @@ Command trainCommand() {
   auto options = std::make_shared<TrainOptions>();
   static const std::string kLosses = listed("What is to become less: ", losses());
   static const std::string kOptimizers = listed("How weights change: ", optimizers());
+  static const std::string kInitializers =
+      listed("First values instead of the model's, for names or patterns of what is trained: a FILE.npy, or ",
+             initializers()) +
+      ", as in 'head.*=he:gain=0.5'";
   static const std::string kSchedules =
       listed("How the rate changes, with ,warmup=STEPS if it shall grow at first: ", schedules());
   Command command{
@@ -270,6 +281,7 @@ Command trainCommand() {
         .doc = "What is trained: names of initializers, or patterns with * and ?; ! before it: not that (default: all)",
         .type = "NAME,…",
         .commas = true},
+       {"--initialize", &options->initializers, kInitializers, "NAME=INITIALIZER"},
        {.names = "--loss", .place = &options->loss, .doc = kLosses, .type = "NAME", .showDefault = true},
        {"--loss-output", &options->lossOutput, "The output that is compared with the target (default: the first)",
         "NAME"},

@@ -1,10 +1,11 @@
-// Rows of initializers. Fans are those of weights [outputs, inputs, taps...]: what each output sums up, and what each
-// input reaches.
+// Rows of initializers. Fans are those of weights [outputs, inputs, taps...], or with the first two turned: what each
+// output sums up, and what each input reaches.
 #include "grad/initializers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "graph/philox.h"
@@ -19,11 +20,12 @@ struct Draw {
   const Type& type;
   const grad::SettingValues& settings;
   uint64_t seed;
+  bool inputsFirst;
 
   double setting(std::string_view name) const { return settings.at(name); }
   int64_t taps() const { return type.elements() / std::max<int64_t>(type.dim(0) * type.dim(1), 1); }
-  auto inputs() const { return static_cast<double>(type.dim(1) * taps()); }
-  auto outputs() const { return static_cast<double>(type.dim(0) * taps()); }
+  auto inputs() const { return static_cast<double>(type.dim(inputsFirst ? 0 : 1) * taps()); }
+  auto outputs() const { return static_cast<double>(type.dim(inputsFirst ? 1 : 0) * taps()); }
 
   // Evenly between -bound and bound.
   std::vector<double> even(double bound) const {
@@ -118,6 +120,35 @@ uint64_t seedOf(std::string_view variable, uint64_t seed) {
 
 std::vector<InitializerRow> initializers() { return {table().begin(), table().end()}; }
 
+Result<Initializer> parseInitializer(const std::string& text) {
+  if (text.ends_with(".npy")) return Initializer{.name = "file", .path = text};
+  const size_t colon = std::min(text.find(':'), text.size());
+  Initializer how{.name = text.substr(0, colon)};
+  for (size_t from = colon + 1; from <= text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    const std::string word = text.substr(from, to - from);
+    const size_t equals = std::min(word.find('='), word.size());
+    double value = 0;
+    const char* begin = word.data() + std::min(equals + 1, word.size());
+    const char* end = word.data() + word.size();
+    const auto [last, fault] = std::from_chars(begin, end, value);
+    if (fault != std::errc() || last != end || !std::isfinite(value))
+      return usage(fmt::format("initializer {}: expected SETTING=NUMBER, got {}", quoted(text), quoted(word)));
+    how.settings[word.substr(0, equals)] = value;
+    from = to + 1;
+  }
+  grad::Faults faults;
+  const Row* row = grad::findRow(table(), "initializer", how.name, faults);
+  if (row != nullptr) grad::settingsOf(row->name, row->settings, how.settings, faults);
+  AGLOW_OK(faults.status());
+  return how;
+}
+
+bool isFor(const Initializer& how, const Type& type) {
+  const auto row = std::find_if(table().begin(), table().end(), [&](const Row& r) { return r.name == how.name; });
+  return row == table().end() || type.rank() >= row->leastRank;
+}
+
 Result<Tensor> initialTensor(const Type& type, const Initializer& how, std::string_view variable, uint64_t seed) {
   if (!isFloat(type.kind())) return usage(fmt::format("expected a variable of floats, got {}", type.text()));
   if (how.name == "file") return fromFile(type, how.path);
@@ -128,7 +159,7 @@ Result<Tensor> initialTensor(const Type& type, const Initializer& how, std::stri
   if (type.rank() < row->leastRank)
     faults.add(fmt::format("initializer '{}' needs weights [outputs, inputs, ...], got {}", row->name, type.text()));
   AGLOW_OK(faults.status());
-  return Tensor::fromDoubles(type, row->draw({type, settings, seedOf(variable, seed)}));
+  return Tensor::fromDoubles(type, row->draw({type, settings, seedOf(variable, seed), how.inputsFirst}));
 }
 
 }  // namespace aglow

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -74,7 +75,8 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
                      const std::string& loss, const std::string& output, const Settings& lossSettings,
                      const std::string& optimizer, const Settings& settings, double clipValue, double clipNorm,
                      std::optional<double> batchNormMomentum, const std::vector<std::string>& variables,
-                     const std::string& function, int64_t batch, int64_t accumulate, const nb::dict& fixed,
+                     const std::vector<std::pair<std::string, std::string>>& initializers, const std::string& function,
+                     int64_t batch, int64_t accumulate, const nb::dict& fixed,
                      const std::map<std::string, std::vector<int64_t>>& shapes,
                      const std::map<std::string, int64_t>& dims, const std::string& backend, int threads,
                      const std::string& cache, int64_t memoryLimit, const std::vector<std::string>& disable,
@@ -107,6 +109,11 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
   };
   std::unique_ptr<Trainer> trainer = released([&]() -> Diagnosed<std::unique_ptr<Trainer>> {
     if (Status status = checkOptions(compile); !status.ok()) return status.error();
+    for (const auto& [pattern, words] : initializers) {
+      auto how = parseInitializer(words);
+      if (!how.ok()) return how.error();
+      plan.initializers.emplace_back(pattern, *std::move(how));
+    }
     BackendOptions options{.memoryLimit = memoryLimit > 0 ? memoryLimit : machineMemory(),
                            .threads = std::max(threads, 0)};
     startThreads(options);
@@ -232,10 +239,10 @@ void addTrainer(nb::module_& m) {
   m.def("epoch_line", [](const nb::tuple& report) { return text(epochLine(reportOf(report))); });
   m.def("open_trainer", &openTrainer, nb::arg("path"), nb::arg("data").none(), nb::arg("init"), nb::arg("loss"),
         nb::arg("output"), nb::arg("loss_settings"), nb::arg("optimizer"), nb::arg("settings"), nb::arg("clip_value"),
-        nb::arg("clip_norm"), nb::arg("batch_norm_momentum").none(), nb::arg("variables"), nb::arg("function"),
-        nb::arg("batch"), nb::arg("accumulate"), nb::arg("fixed"), nb::arg("shapes"), nb::arg("dims"),
-        nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"), nb::arg("disable"),
-        nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
+        nb::arg("clip_norm"), nb::arg("batch_norm_momentum").none(), nb::arg("variables"), nb::arg("initializers"),
+        nb::arg("function"), nb::arg("batch"), nb::arg("accumulate"), nb::arg("fixed"), nb::arg("shapes"),
+        nb::arg("dims"), nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
+        nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
   nb::class_<Trainer>(m, "Trainer")
       .def_prop_ro("variables",
                    [](const Trainer& trainer) {

@@ -54,6 +54,7 @@ Trainer::Trainer(TrainingSource source, TrainingPlan plan, TrainingModule module
 
 Diagnosed<std::unique_ptr<Trainer>> Trainer::open(TrainingSource source, TrainingPlan plan, CompileOptions compile,
                                                   const BackendOptions& backend, uint64_t seed) {
+  plan.seed = seed;
   auto module = makeTrainingModule(source, plan);
   if (!module.ok()) return module.diagnostics();
   auto copy = makeTrainingModule(source, plan);

@@ -64,12 +64,26 @@ std::string settingsText(const TrainingPlan& plan) {
   return text;
 }
 
+// Whether a variable multiplies from the right, or spreads its inputs: then these are along its first axis.
+bool hasInputsFirst(const Node& variable) {
+  return std::any_of(variable.uses().begin(), variable.uses().end(), [](const Use& use) {
+    const bool isWeight = use.user->op() == Op::MatMul || use.user->op() == Op::ConvTranspose;
+    return isWeight && use.slot == 1;
+  });
+}
+
+bool isWritten(const Node& variable) {
+  return std::any_of(variable.uses().begin(), variable.uses().end(),
+                     [](const Use& use) { return use.user->op() == Op::Save && use.slot == 1; });
+}
+
 class Making {
 public:
   Making(const TrainingSource& source, const TrainingPlan& plan) : source_(source), plan_(plan) {}
 
   Diagnosed<TrainingModule> run() {
     if (auto read = this->read(); !read.ok()) return read.diagnostics();
+    if (Status begun = initialize(); !begun.ok()) return begun.error();
     if (Status made = extend(); !made.ok()) return made.error();
     return std::move(made_);
   }
@@ -157,10 +171,39 @@ private:
       made_.inputs.push_back({.name = name, .placeholder = place.name(), .type = place.type()});
   }
 
+  Status initialize() {
+    Module& module = *made_.module;
+    made_.model = hashOf(*module.findFunction(made_.predict), made_.step.variables);
+    for (const auto& [pattern, how] : plan_.initializers) {
+      AGLOW_TRY(const ChosenVariables chosen, chooseVariables({pattern}, made_.step.variables));
+      bool any = false;
+      for (const std::string& name : chosen.names) {
+        Node* node = module.findStorage(name);
+        if (!isFor(how, node->type()) && !chosen.byName.contains(name)) continue;
+        Initializer own = how;
+        own.inputsFirst = hasInputsFirst(*node);
+        auto value = initialTensor(node->type(), own, name, plan_.seed);
+        if (!value.ok()) return Error(value.error()).at(fmt::format("variable {}", quoted(name)));
+        if (isWritten(*node))
+          return usage(
+              fmt::format("variable {} is written by a function of the module: its first value is that of the "
+                          "module",
+                          quoted(name)));
+        Placeholder* state =
+            node->op() == Op::Constant ? module.thaw(static_cast<Constant*>(node)) : static_cast<Placeholder*>(node);
+        module.thaw(module.freeze(state, *std::move(value)));
+        any = true;
+      }
+      if (!any)
+        return usage(fmt::format("no variable that fits {} has the axes that initializer {} needs", quoted(pattern),
+                                 quoted(how.name)));
+    }
+    return {};
+  }
+
   Status extend() {
     Module& module = *made_.module;
     const Function& predict = *module.findFunction(made_.predict);
-    made_.model = hashOf(predict, made_.step.variables);
     made_.settings = settingsText(plan_);
     std::set<std::string> own;
     for (const auto& node : module.storage()) own.insert(node->name());
@@ -183,8 +226,10 @@ private:
     for (const std::string& name : {step.name, updateName(step)})
       if (const Function* function = module.findFunction(name))
         for (const Node* save : function->saves())
-          if (asPlaceholder(save->input(1))->isState() && own.contains(save->input(1).node->name()))
-            changed.insert(save->input(1).node->name());
+          // Counters of runs are no part of a model.
+          if (const Placeholder* place = asPlaceholder(save->input(1));
+              place->isState() && isFloat(place->type().kind()) && own.contains(place->name()))
+            changed.insert(place->name());
     made_.changed.assign(changed.begin(), changed.end());
     return {};
   }

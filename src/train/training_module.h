@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "grad/initializers.h"
 #include "grad/losses.h"
 #include "grad/training.h"
 #include "import/onnx/importer.h"
@@ -23,11 +24,15 @@ struct TrainingPlan {
   double clipValue = 0, clipNorm = 0;
   std::optional<double> batchNormMomentum = {};  // as a TrainingStep has it
   std::vector<std::string> variables{"all"};     // names and patterns (variables.h)
-  std::string function = {};                     // of a text form; empty: the only one, or main
-  int64_t batch = 32;                            // samples of a step
-  int64_t accumulate = 1;                        // runs that a step is cut into; more where the model has its own batch
-  std::map<std::string, Tensor> fixed = {};      // inputs that are no samples: the same in every run
-  onnx::ImportOptions import = {};               // sizes that the model leaves open, but for the batch
+  // First values instead of the model's, for names and patterns; the last that fits a variable counts. Under a pattern
+  // what is too small for it, as biases are for weights', stays as it is.
+  std::vector<std::pair<std::string, Initializer>> initializers = {};
+  uint64_t seed = 0;                         // of the first values
+  std::string function = {};                 // of a text form; empty: the only one, or main
+  int64_t batch = 32;                        // samples of a step
+  int64_t accumulate = 1;                    // runs that a step is cut into; more where the model has its own batch
+  std::map<std::string, Tensor> fixed = {};  // inputs that are no samples: the same in every run
+  onnx::ImportOptions import = {};           // sizes that the model leaves open, but for the batch
 };
 
 // An input with a sample in each row.
@@ -45,7 +50,7 @@ struct TrainingModule {
   AddedLoss loss = {};
   std::vector<SampleInput> inputs = {};
   std::map<std::string, Tensor> fixed = {};  // by placeholder
-  std::vector<std::string> changed = {};     // storage of the model that steps write: the variables, and statistics
+  std::vector<std::string> changed = {};     // floats of the model that steps write: the variables, and statistics
   int64_t samples = 0;                       // of a run
   int64_t runs = 1;                          // of a step
   std::string model;                         // a hash of what is trained, but for the variables' values

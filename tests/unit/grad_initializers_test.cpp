@@ -58,6 +58,29 @@ TEST(Initializers, SeedAndNameDecide) {
   EXPECT_NE(drawn(kFilter, {.name = "he"}), drawn(kFilter, {.name = "he"}, "v", 1));
 }
 
+TEST(Initializers, KnowWhereInputsAre) {
+  const Type matrix(ElemKind::Float64, Shape{400, 25});
+  EXPECT_NEAR(variance(drawn(matrix, {.name = "he"})), 2. / 25, 0.005);
+  EXPECT_NEAR(variance(drawn(matrix, {.name = "he", .inputsFirst = true})), 2. / 400, 0.0005);
+}
+
+TEST(Initializers, AreWrittenAsTexts) {
+  const auto parsed = [](const std::string& text) { return *parseInitializer(text); };
+  EXPECT_EQ(parsed("orthogonal").name, "orthogonal");
+  EXPECT_EQ(parsed("he:gain=0.5").settings, (GivenSettings{{"gain", 0.5}}));
+  EXPECT_EQ(parsed("folder/w.npy").name, "file");
+  EXPECT_EQ(parsed("folder/w.npy").path, "folder/w.npy");
+  const auto fault = [](const std::string& text) {
+    const auto how = parseInitializer(text);
+    return how.ok() ? std::string() : how.error().text();
+  };
+  EXPECT_THAT(fault("xavir"), HasSubstr("did you mean 'xavier'?"));
+  EXPECT_THAT(fault("he:gian=1"), HasSubstr("did you mean 'gain'?"));
+  for (const char* text : {"he:", "he:gain", "he:gain=", "he:gain=x", "he:gain=1e999", "he:gain=1,", "he:gain=nan"})
+    EXPECT_THAT(fault(text), HasSubstr("expected SETTING=NUMBER")) << text;
+  EXPECT_NE(fault(""), "");
+}
+
 TEST(Initializers, SayWhatDoesNotFit) {
   const auto fault = [](const Type& type, const Initializer& how) {
     const Result<Tensor> tensor = initialTensor(type, how, "w", 1);
