@@ -1,11 +1,10 @@
-// Operators that draw random numbers. The numbers are constants of the program, drawn from the node's seed when the
-// model is imported: a program gives the same result every time, and so do two imports of a model. Only what Dropout
-// drops in training without a seed is drawn anew in every run, the same in each first, second and so on.
+// Operators that draw random numbers, all of them from one generator of counters (graph/philox.h). With a seed the
+// numbers are constants of the program, the same in every run; without one they are drawn anew in each, the same in
+// each first, second and so on: runs are counted in state.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <random>
 
 #include "graph/philox.h"
@@ -41,49 +40,60 @@ uint64_t seedOf(const OpImport& c) {
   return scrambled(bits);
 }
 
-// As many numbers as a shape has elements, each made of its position.
-std::vector<double> numbersFor(const Shape& shape, const std::function<double(uint64_t)>& next) {
+void checkCount(const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 27;
   if (shape.elements() > kMost)
     fail(Code::TooLarge, fmt::format("{} random numbers exceed the limit of {}", shape.elements(), kMost));
-  std::vector<double> values;
-  values.reserve(static_cast<size_t>(shape.elements()));
-  for (int64_t i = 0; i < shape.elements(); ++i) values.push_back(next(static_cast<uint64_t>(i)));
-  return values;
 }
 
-// Numbers from 0 up to, but without, 1.
-std::vector<double> uniform(uint64_t seed, const Shape& shape) {
-  return numbersFor(shape, [&](uint64_t i) { return std::ldexp(static_cast<double>(scrambled(seed + i) >> 11), -53); });
-}
+// The numbers of one node: multiples of 2^-24 from 0 up to, but without, 1, as f32. Streams have nothing in common.
+class Numbers {
+public:
+  explicit Numbers(OpImport& c) : b_(c.b), seed_(seedOf(c)) {
+    if (c.hasAttr("seed")) return;
+    Placeholder* runs = b_.state(b_.name() + ".runs", Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {0}));
+    run_ = runs->result();
+    const Value one = b_.constant(Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {1}));
+    b_.save(b_.add(run_, one), runs);
+  }
 
-// The same from the Mersenne Twister, two of its numbers for each, as numpy has them: the standard defines what Dropout
-// drops by a program for numpy.
-std::vector<double> twisted(uint32_t seed, const Shape& shape) {
-  std::mt19937 twister(seed);
-  return numbersFor(shape, [&](uint64_t) {
-    const uint32_t high = static_cast<uint32_t>(twister()) >> 5, low = static_cast<uint32_t>(twister()) >> 6;
-    return std::ldexp(std::ldexp(high, 26) + low, -53);
-  });
-}
+  Value of(const Shape& shape, uint64_t stream = 0) {
+    const uint64_t seed = stream == 0 ? seed_ : scrambled(seed_ + stream);
+    checkCount(shape);
+    if (run_) return uniformNumbers(b_, shape, seed, run_);
+    return b_.constant(Tensor::of(Type(ElemKind::Float32, shape), uniformNumbers(shape.elements(), seed, 0)));
+  }
+  // With all the digits of f64 that two of them have.
+  Value wideOf(const Shape& shape, uint64_t stream = 0) {
+    const Value high = b_.casted(of(shape, 2 * stream), ElemKind::Float64);
+    const Value low = b_.casted(of(shape, 2 * stream + 1), ElemKind::Float64);
+    return b_.add(high, b_.mul(low, b_.scalarLike(low, std::ldexp(1, -24))));
+  }
+
+private:
+  Builder& b_;
+  uint64_t seed_;
+  Value run_;  // empty: the same in every run
+};
 
 // Two uniform numbers for each (Box and Muller).
-std::vector<double> normal(uint64_t seed, const Shape& shape) {
+Value normal(Builder& b, Numbers& numbers, const Shape& shape) {
   constexpr double kTwoPi = 6.283185307179586476925;
-  std::vector<double> values = uniform(seed, shape);
-  const std::vector<double> angles = uniform(scrambled(seed), shape);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = std::sqrt(-2 * std::log1p(-values[i])) * std::cos(kTwoPi * angles[i]);
-  return values;
+  const Value u = numbers.wideOf(shape), v = numbers.wideOf(shape, 1);
+  const Value radius = b.sqrt(b.mul(b.scalarLike(u, -2), b.log1p(b.neg(u))));
+  return b.mul(radius, b.cos(b.mul(b.scalarLike(v, kTwoPi), v)));
 }
 
+// In f64 and rounded once, so that backends agree on what they round.
 Value drawn(OpImport& c, ElemKind kind, const Shape& shape, bool bell) {
   if (!isFloat(kind)) fail(Code::BadNode, fmt::format("expected 'dtype' to be a float type, got {}", elemName(kind)));
-  std::vector<double> values = bell ? normal(seedOf(c), shape) : uniform(seedOf(c), shape);
+  Builder& b = c.b;
+  Numbers numbers(c);
+  const Value values = bell ? normal(b, numbers, shape) : numbers.wideOf(shape);
   const double offset = bell ? c.real("mean", 0) : c.real("low", 0);
   const double factor = bell ? c.real("scale", 1) : c.real("high", 1) - offset;
-  for (double& value : values) value = offset + factor * value;
-  return c.b.constant(Tensor::of(Type(kind, shape), values));
+  const Value scaled = b.mul(values, b.scalarLike(values, factor));
+  return b.casted(b.add(scaled, b.scalarLike(scaled, offset)), kind);
 }
 
 template <bool kBell>
@@ -98,8 +108,9 @@ void randomLike(OpImport& c) {
 
 void bernoulli(OpImport& c) {
   const Value x = c.in(0);
-  const Value draw = c.b.constant(Tensor::of(Type(x.kind(), x.shape()), uniform(seedOf(c), x.shape())));
-  c.out(c.b.casted(c.b.less(draw, x), c.elem("dtype", x.kind())));
+  const Value draw = Numbers(c).of(x.shape());
+  const Value chance = c.b.casted(x, x.kind() == ElemKind::Float64 ? ElemKind::Float64 : ElemKind::Float32);
+  c.out(c.b.casted(c.b.less(c.b.casted(draw, chance.kind()), chance), c.elem("dtype", x.kind())));
 }
 
 // Whether elements are to be dropped. Before opset 7 a node without 'is_test' means training by the letter, but in
@@ -109,21 +120,22 @@ bool isTraining(OpImport& c) {
   return c.version >= 12 && c.has(2) && c.constantInt(2) != 0;
 }
 
-// With a seed the same elements in every run, as the standard has it.
+// Those of the Mersenne Twister, two of its numbers for each, as numpy has them: the standard defines what Dropout
+// drops with a seed by a program for numpy.
 Value keptBySeed(OpImport& c, Value x, double ratio) {
-  std::vector<double> kept = twisted(static_cast<uint32_t>(c.integer("seed")), x.shape());
-  for (double& value : kept) value = value >= ratio ? 1 : 0;
+  checkCount(x.shape());
+  std::mt19937 twister(static_cast<uint32_t>(c.integer("seed")));
+  std::vector<double> kept;
+  for (int64_t i = 0; i < x.shape().elements(); ++i) {
+    const uint32_t high = static_cast<uint32_t>(twister()) >> 5, low = static_cast<uint32_t>(twister()) >> 6;
+    kept.push_back(std::ldexp(std::ldexp(high, 26) + low, -53) >= ratio ? 1 : 0);
+  }
   return c.b.constant(Tensor::of(Type(x.kind(), x.shape()), kept));
 }
 
-// Without one, others in each: runs are counted in state.
 Value keptByRun(OpImport& c, Value x, double ratio) {
-  Builder& b = c.b;
-  Placeholder* runs = b.state(b.name() + ".runs", Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {0}));
-  const Value numbers = uniformNumbers(b, x.shape(), ownSeed(c), runs->result());
-  const Value one = b.constant(Tensor::fromInts(Type(ElemKind::UInt64, Shape{}), {1}));
-  b.save(b.add(runs->result(), one), runs);
-  return b.casted(b.logicalNot(b.less(numbers, b.scalarLike(numbers, ratio))), x.kind());
+  const Value numbers = Numbers(c).of(x.shape());
+  return c.b.casted(c.b.logicalNot(c.b.less(numbers, c.b.scalarLike(numbers, ratio))), x.kind());
 }
 
 // The input itself, with a mask that keeps everything; in training what is kept of it, the larger for what is not.
@@ -153,10 +165,11 @@ void multinomial(OpImport& c) {
     fail(Code::BadNode, fmt::format("expected [batch, classes] and a positive 'sample_size', got {} and {}",
                                     x.type().text(), samples));
   const Shape shape = shapeOf({x.dim(0), samples, x.dim(1)});
-  std::vector<double> noise = uniform(seedOf(c), shape);
-  for (double& value : noise) value = -std::log(-std::log1p(-value));
-  const Value wide = widened(b, unsqueezed(b, x, 1));
-  const Value scores = b.add(wide, b.constant(Tensor::of(Type(wide.kind(), shape), noise)));
+  // Between the multiples, so that no logarithm is infinite.
+  const Value draw = b.casted(Numbers(c).of(shape), ElemKind::Float64);
+  const Value inner = b.add(draw, b.scalarLike(draw, std::ldexp(1, -25)));
+  const Value noise = b.neg(b.log(b.neg(b.log1p(b.neg(inner)))));
+  const Value scores = b.add(b.casted(unsqueezed(b, x, 1), ElemKind::Float64), noise);
   const Value best = b.argReduce(scores, {.kind = "max", .axis = 2, .keepdims = false});
   c.out(b.casted(best, c.elem("dtype", ElemKind::Int32)));
 }
