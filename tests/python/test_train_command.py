@@ -77,6 +77,10 @@ def test_quiet_says_nothing(train):
 @pytest.mark.parametrize("arguments, code, says", [
     (["--data", "data.npz", "--loss", "softmax"], 1, "no loss 'softmax'"),
     (["--data", "data.npz", "--train", "last.wieght"], 1, "did you mean 'last.weight'?"),
+    (["--data", "data.npz", "--initialize", "last.weight"], 1, "not of the form NAME=INITIALIZER"),
+    (["--data", "data.npz", "--initialize", "last.weight=xavir"], 1, "did you mean 'xavier'?"),
+    (["--data", "data.npz", "--initialize", "last.weight=missing.npy"], 8, "missing.npy"),
+    (["--data", "data.npz", "--initialize", "last.bias=y.npy"], 1, "last.bias"),
     (["--data", "data.npz", "--setting", "decay=x"], 1, "expected a number"),
     (["--data", "data.npz", "--schedule", "cosin"], 1, "is not a schedule"),
     (["--data", "x=x.npy"], 1, "--data names no targets"),
@@ -93,6 +97,63 @@ def test_wrong_uses(train, folder, arguments, code, says):
     outcome = train(*arguments)
     assert outcome.code == code and says in outcome.err, outcome.err
     assert set(os.listdir(folder)) - {"cwd"} == before - {"cwd"}
+
+
+def test_labels_out_of_range(train, folder):
+    np.save(folder / "bad.npy", np.where(np.arange(96) == 5, 7, np.load(folder / "y.npy")))
+    outcome = train("--data", "x=x.npy", "--data", "target=bad.npy", "-o", "out.onnx")
+    assert outcome.code == 1 and "label 7 of sample 5 is out of range: expected 0 to 2" in outcome.err, outcome.err
+    assert not (folder / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("rows, says", [(np.nan, "input 'x' holds NaN"), (np.inf, "input 'x' holds infinity"),
+                                        (3e38, "'Gemm_node' (MatMul) made the first infinity of finite values")])
+def test_losses_that_are_not_finite(backend, train, folder, rows, says):
+    """The program ends with the operator that made the first such number, and writes no model."""
+    x = np.load(folder / "x.npy")
+    x[50] = rows
+    np.save(folder / "x.npy", x)
+    outcome = train("--data", "x=x.npy", "--data", "target=y.npy", "--in-order", "--batch", "16", "-o", "out.onnx")
+    assert outcome.code == 2 and "in step 4 of epoch 1: " in outcome.err and says in outcome.err, outcome.err
+    assert not (folder / "out.onnx").exists()
+
+
+def test_checkpoints_that_do_not_fit(train, folder):
+    """Those of other settings or of another model, and damaged ones: refused, and left as they are."""
+    assert train("--data", "data.npz", "--checkpoint", "run.ckpt", "-q").code == 0
+    good = (folder / "run.ckpt").read_bytes()
+
+    def refused(code, says, *more):
+        before = (folder / "run.ckpt").read_bytes()
+        outcome = train("--data", "data.npz", "--checkpoint", "run.ckpt", "--resume", "-o", "out.onnx", *more)
+        assert outcome.code == code and says in outcome.err and "run.ckpt" in outcome.err, outcome.err
+        assert (folder / "run.ckpt").read_bytes() == before and not (folder / "out.onnx").exists()
+
+    refused(1, "optimizer sgd", "--optimizer", "sgd")
+    refused(1, "another model", "--train", "last.*")
+    onnx.save(training.classifier(hidden=8), folder / "m.onnx")
+    refused(1, "another model")
+    onnx.save(training.classifier(), folder / "m.onnx")
+    for size in (0, 40, len(good) // 2, len(good) - 1):
+        (folder / "run.ckpt").write_bytes(good[:size])
+        refused(2, "checkpoint")
+    (folder / "run.ckpt").write_bytes(good[:-30] + b"x" + good[-29:])
+    refused(2, "checkpoint")
+    (folder / "run.ckpt").write_bytes(good)
+    assert train("--data", "data.npz", "--checkpoint", "run.ckpt", "--resume", "-o", "out.onnx").code == 0
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(program, train, folder):
+    """Files of more than a block cannot be written: what was there is there, and nothing else."""
+    options = ["--data", "data.npz", "--checkpoint", "run.ckpt", "-o", "out.onnx"]
+    assert train(*options).code == 0
+    before = {name: (folder / name).read_bytes() for name in ("run.ckpt", "out.onnx")}
+    files = set(os.listdir(folder))
+    done = subprocess.run(["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", str(program), "train", "m.onnx", *options],
+                          cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 8 and "run.ckpt" in done.stderr, done.stderr
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert set(os.listdir(folder)) == files
 
 
 def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(program, train, folder):
@@ -129,6 +190,18 @@ def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(pr
     for name, value in weights(folder / "whole.onnx").items():
         np.testing.assert_array_equal(value, weights(folder / "run.onnx")[name])
     assert (folder / "run.ckpt").read_bytes() == (folder / "whole.ckpt").read_bytes()
+
+
+def test_first_values(backend, train, folder):
+    """Two trainings of nothing: what begins is what ends."""
+    for seed in "0", "1":
+        outcome = train("--data", "data.npz", "--initialize", "last.*=he:gain=0.5", "--initialize",
+                        "first.weight=constant:value=2", "--rate", "0", "--seed", seed, "-o", f"{seed}.onnx")
+        assert outcome.code == 0, outcome.err
+    before, one, other = (weights(folder / name) for name in ("m.onnx", "0.onnx", "1.onnx"))
+    np.testing.assert_array_equal(one["first.weight"], np.full((4, 16), 2, "f4"))
+    assert np.ptp(one["last.weight"]) > 0.1 and not np.array_equal(one["last.weight"], other["last.weight"])
+    np.testing.assert_array_equal(one["last.bias"], before["last.bias"])
 
 
 def test_inputs_that_are_the_same_for_all_samples(aglow, folder):

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import bundles
 import module_models as models
 import training_models as training
 from caffe2_nets import Net, Op, fill
@@ -131,6 +133,54 @@ def test_what_constants_are_folded_to_can_be_trained():
         exported[name] = made.predict(X)
         assert np.abs(made.state[name] - (weight if name == "held" else weight.T)).max() > 1e-3
     np.testing.assert_allclose(exported["held"], exported["turned"], rtol=1e-4, atol=1e-5)
+
+
+def test_first_values(tmp_path, backend):
+    """Of single variables and of patterns: the last that fits counts; biases are too small for xavier."""
+    given = np.arange(48, dtype=np.float32).reshape(16, 3)
+    np.save(tmp_path / "w.npy", given)
+
+    def made(seed=0, **more):
+        return trainer(backend=backend, seed=seed, initialize={
+            "*": "constant:value=0.5", "first.*": "xavier", "last.weight": tmp_path / "w.npy", **more})
+
+    one = made()
+    first = one.state["first.weight"]
+    bound = np.sqrt(6 / 20)
+    assert np.abs(first).max() < bound and np.abs(first).max() > 0.8 * bound and len(np.unique(first)) == first.size
+    np.testing.assert_array_equal(one.state["first.bias"], np.full(16, 0.5, "f4"))
+    np.testing.assert_array_equal(one.state["last.weight"], given)
+    np.testing.assert_array_equal(made().state["first.weight"], first)
+    assert not np.array_equal(made(seed=1).state["first.weight"], first)
+    # Fans of what multiplies from the right: 4 inputs, 16 outputs.
+    he = made(**{"first.weight": "he"}).state["first.weight"]
+    assert abs(he.std() - np.sqrt(2 / 4)) < 0.15
+    # They are where a training begins again, what modules begin with, and part of what is exported.
+    one.fit(X, LABELS)
+    one.state.reset()
+    np.testing.assert_array_equal(one.state["first.weight"], first)
+    one.export(tmp_path / "m.onnx")
+    exported = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "m.onnx").graph.initializer}
+    np.testing.assert_array_equal(exported["first.weight"], first)
+    one.export_module(tmp_path / "steps.graph")
+    np.testing.assert_array_equal(aglow.compile(tmp_path / "steps.graph", backend=backend).state["first.weight"], first)
+
+
+def test_first_values_of_a_text_form(tmp_path):
+    text = "module {\n  constant @w : f32[2,2] = [1, 2, 3, 4]\n  placeholder @x : f32[4,2]\n" \
+           "  placeholder @y : f32[4,2]\n  func @main {\n    %y = MatMul(@x, @w)\n    Save(%y, @y)\n  }\n}\n"
+    (tmp_path / "m.graph").write_text(text)
+    made = trainer(model=tmp_path / "m.graph", loss="squared-error", initialize={"w": "orthogonal"})
+    w = made.state["w"]
+    np.testing.assert_allclose(w @ w.T, np.eye(2), atol=1e-6)
+
+
+def test_a_checkpoint_goes_on_whatever_the_first_values_were(tmp_path):
+    made = trainer(initialize={"first.*": "he"})
+    made.fit(X, LABELS, checkpoint=tmp_path / "c")
+    other = trainer()
+    other.load(tmp_path / "c")
+    np.testing.assert_array_equal(other.state["first.weight"], made.state["first.weight"])
 
 
 def test_constants_that_decide_shapes_are_left_alone():
@@ -304,17 +354,61 @@ def test_a_module_that_trains(tmp_path):
     assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_program_in_c_trains_to_the_same_bits(tmp_path, optimizer):
+    """Steps, evaluation and prediction are entries of one bundle over one state; no runtime is linked."""
+    if "cpu" not in aglow.backends() or shutil.which("cc") is None:
+        pytest.skip("needs the cpu backend and cc")
+    batch, epochs, rate = 16, 4, 0.05
+    made = trainer(backend="cpu", batch=batch, optimizer=optimizer)
+    made.export_module(tmp_path / "steps.graph")
+    bundles.check(PROGRAM, "compile", tmp_path / "steps.graph", "--emit", "bundle", "-o", tmp_path / "out")
+    bundles.check("cc", "-std=c99", *bundles.STRICT, "-O1", f"-I{tmp_path / 'out'}",
+                  bundles.HERE / "train_loop.c", tmp_path / "out" / "steps.o", "-o", tmp_path / "loop", "-lm")
+    (tmp_path / "x.bin").write_bytes(X.tobytes())
+    (tmp_path / "target.bin").write_bytes(LABELS.astype("i8").tobytes())
+    lines = bundles.check(tmp_path / "loop", tmp_path / "out" / "steps.weights.bin", tmp_path / "x.bin",
+                          tmp_path / "target.bin", len(X) // batch, epochs * len(X) // batch, rate).splitlines()
+    said = {word: [float.fromhex(line.split()[1]) for line in lines if line.startswith(word)]
+            for word in ("step", "evaluate", "main")}
+    losses = []
+    made.fit(X, LABELS, epochs=epochs, rate=rate, shuffle=False,
+             callbacks=[lambda report: None if report.of_epoch else losses.append(report.loss)])
+    assert said["step"] == losses and len(losses) == 24 and losses[-1] < 0.2 * losses[0]
+    each = [made.evaluate(X[at:at + batch], LABELS[at:at + batch]).loss for at in range(0, len(X), batch)]
+    assert said["evaluate"] == each
+    assert said["main"] == made.predict(X[:batch]).ravel().tolist()
+
+
+def answers_of_others(path, feeds):
+    """What another runtime gives for a file: onnxruntime where it is installed, else onnx's own reference."""
+    try:
+        import onnxruntime
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+        return ReferenceEvaluator(str(path)).run(None, feeds)[0]
+    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+
+
+# The last block of a network: its convolutions, with the batch norms that were folded into them, and the classes.
+LAST_BLOCK = ["const_fold_opt__121", "const_fold_opt__122", "const_fold_opt__123", "const_fold_opt__112",
+              "*conv2d_6/BiasAdd*", "*conv2d_7/BiasAdd*", "*conv2d_8/BiasAdd*", "*dense/BiasAdd*"]
+
+
 @pytest.mark.parametrize("name, train, loss", [
     ("mnist_cntk", ["Parameter193", "Parameter194"], "softmax-cross-entropy"),
+    ("mlperf_resnet8_float", LAST_BLOCK, "softmax-cross-entropy"),
     ("tract_keras_example", ["all"], "squared-error"), ("hello_world", ["all"], "squared-error")])
 def test_models_of_others_are_tuned(tmp_path, name, train, loss):
-    """Their last layers, or all; the exported file computes what the trainer predicts."""
+    """Their last layers, a last block, or all; the exported file computes what the trainer predicts, here and in other
+    runtimes, and all that was not trained has its bytes."""
     path = MODELS / name / "model.onnx"
     if not path.is_file():
         pytest.skip("the models are not here")
     made = aglow.Trainer(path, loss, "adam", train=train, batch=4)
     rng = np.random.default_rng(0)
-    samples = {spec.name: rng.random((8, *spec.shape[1:])).astype(spec.dtype) for spec in made.inputs}
+    bright = 255 if name == "mlperf_resnet8_float" else 1
+    samples = {spec.name: bright * rng.random((8, *spec.shape[1:])).astype(spec.dtype) for spec in made.inputs}
     outputs = made.predict(samples)
     target = np.arange(8) % outputs.shape[-1] if loss == "softmax-cross-entropy" else outputs + 1
     before = made.evaluate(samples, target).loss
@@ -324,7 +418,12 @@ def test_models_of_others_are_tuned(tmp_path, name, train, loss):
     onnx.checker.check_model(onnx.load(tmp_path / "tuned.onnx"))
     exported = aglow.compile(tmp_path / "tuned.onnx")
     first = {key: value[:1] for key, value in samples.items()}
-    np.testing.assert_allclose(exported.run(first)[exported.outputs[0].name], made.predict(first), rtol=1e-4, atol=1e-4)
+    wanted = made.predict(first)
+    np.testing.assert_allclose(exported.run(first)[exported.outputs[0].name], wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(answers_of_others(tmp_path / "tuned.onnx", first), wanted, rtol=1e-4, atol=1e-4)
+    old, new = ({t.name: t.SerializeToString() for t in onnx.load(file).graph.initializer}
+                for file in (path, tmp_path / "tuned.onnx"))
+    assert {key for key in old if old[key] != new[key]} == set(made.variables)
 
 
 INTERRUPTED = """
@@ -359,6 +458,12 @@ def test_ctrl_c_ends_a_training():
     ({"train": "y"}, ["'y' cannot be trained"]),
     ({"output": "z"}, ["no output 'z'"]),
     ({"settings": {"decey": 1}}, ["no setting of 'adam' 'decey'", "did you mean 'decay'?"]),
+    ({"initialize": {"last.weight": "xavir"}}, ["no initializer 'xavir'", "did you mean 'xavier'?"]),
+    ({"initialize": {"last.wieght": "xavier"}}, ["no variable 'last.wieght'", "did you mean 'last.weight'?"]),
+    ({"initialize": {"last.bias": "xavier"}}, ["'last.bias'", "needs weights [outputs, inputs, ...], got f32[3]"]),
+    ({"initialize": {"*.bias": "he"}}, ["no variable that fits '*.bias' has the axes that initializer 'he' needs"]),
+    ({"train": "first.*", "initialize": {"last.*": "zero"}}, ["no variable 'last.*'"]),
+    ({"initialize": {"last.bias": "constant:value=x"}}, ["expected SETTING=NUMBER, got 'value=x'"]),
     ({"batch": 4, "accumulate": 5}, ["a batch of 4 samples cannot be cut into 5 runs"]),
 ])
 def test_wrong_plans(options, says):
