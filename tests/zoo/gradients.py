@@ -5,8 +5,9 @@
 
 A network is exported with its parameters as initializers, and takes one step of gradient descent: the step is the
 gradient. The loss is the cross entropy of classes where there are classes, and squared error elsewhere. A network
-passes when the gradient of every parameter differs from torch's in f64 by at most 1e-5 of its range, or by no more
-than twice what torch's own in f32 does. Batch norms have their running statistics.
+passes when the gradient of every parameter differs from torch's in f64 by at most 1e-5 of its range. Where it differs
+by more, roundings have to be the reason: by no more than twice what torch's own in f32 does, and by at most 1e-5 when
+the network itself is in f64. Batch norms have their running statistics.
 """
 import argparse
 import fnmatch
@@ -28,11 +29,15 @@ RATE = 2.0 ** 60  # a power of two that lifts the smallest gradients above the w
 GROUPS = ("classification", "video", "transformer")
 
 
-def exported(flat, inputs):
+def of_kind(inputs, kind):
+    return {name: value.to(kind) if value.is_floating_point() else value for name, value in inputs.items()}
+
+
+def exported(flat, inputs, kind):
     """The bytes of a file that has every parameter, under its own name."""
     file = io.BytesIO()
     with exporting.silence():
-        torch.onnx.export(flat, tuple(inputs.values()), file, dynamo=False, input_names=list(inputs), opset_version=18,
+        torch.onnx.export(flat.to(kind), tuple(of_kind(inputs, kind).values()), file, dynamo=False, input_names=list(inputs), opset_version=18,
                           do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE)
     return file.getvalue()
 
@@ -41,8 +46,7 @@ def of_torch(flat, inputs, target, classes, kind):
     """The gradient of each parameter in one kind of floats."""
     flat = flat.to(kind)
     flat.zero_grad()
-    values = [value.to(kind) if value.is_floating_point() else value for value in inputs.values()]
-    output = flat(*values)[0]
+    output = flat(*of_kind(inputs, kind).values())[0]
     loss = torch.nn.functional.cross_entropy(output, target) if classes else \
         torch.nn.functional.mse_loss(output, target.to(kind))
     loss.backward()
@@ -50,11 +54,13 @@ def of_torch(flat, inputs, target, classes, kind):
             if parameter.grad is not None}
 
 
-def of_aglow(model, inputs, target, classes, names):
+def of_aglow(flat, inputs, target, classes, names, kind):
+    model = exported(flat, inputs, kind)
     trainer = aglow.Trainer(model, "softmax-cross-entropy" if classes else "squared-error", "sgd", train=names,
                             batch=len(target), cache=False)
     before = {name: np.array(trainer.state[name], np.float64) for name in names}
-    trainer.fit({name: value.numpy() for name, value in inputs.items()}, target.numpy(), rate=RATE, shuffle=False)
+    trainer.fit({name: value.numpy() for name, value in of_kind(inputs, kind).items()}, target.numpy(), rate=RATE,
+                shuffle=False)
     return {name: (before[name] - np.array(trainer.state[name], np.float64)) / RATE for name in names}
 
 
@@ -65,21 +71,30 @@ def difference(expected, got):
         extent = np.abs(one).max()
         # What does not matter to the loss is rounding alone.
         if extent > 1e-12:
-            worst = max(worst, np.abs(one - got[name].reshape(one.shape)).max() / extent)
+            apart = np.abs(one - got[name].reshape(one.shape)).max() / extent
+            worst = max(worst, np.nan_to_num(apart, nan=np.inf))
     return worst
 
 
 def check(entry):
+    """Whether it passes, and the differences in words."""
     flat, inputs, _ = entries.make(entry)
     with torch.no_grad():
         output = flat(*inputs.values())[0]
     classes = output.dim() == 2
     target = torch.randint(0, output.shape[1], (len(output),)) if classes else torch.randn_like(output)
-    model = exported(flat, inputs)
     own = of_torch(flat, inputs, target, classes, torch.float32)
     exact = of_torch(flat, inputs, target, classes, torch.float64)
-    found = difference(exact, of_aglow(model, inputs, target, classes, list(exact)))
-    return len(exact), found, difference(exact, own)
+
+    def found(kind):
+        return difference(exact, of_aglow(flat, inputs, target, classes, list(exact), kind))
+
+    narrow, torchs = found(torch.float32), difference(exact, own)
+    said = f"{narrow:.1e} of {len(exact)} parameters' ranges"
+    if narrow <= LIMIT:
+        return True, said
+    wide = found(torch.float64)
+    return narrow <= 2 * torchs and wide <= LIMIT, f"{said}, torch {torchs:.1e}; in f64 {wide:.1e}"
 
 
 def main():
@@ -94,9 +109,7 @@ def main():
             continue
         start = time.monotonic()
         try:
-            count, found, own = check(entry)
-            good = found <= max(LIMIT, 2 * own)
-            said = f"{found:.1e} of {count} parameters' ranges, torch {own:.1e}"
+            good, said = check(entry)
         except (aglow.Error, RuntimeError, ValueError, KeyError) as fault:
             good, said = False, f"{type(fault).__name__}: {str(fault)[:300]}"
         passed, failed = passed + good, failed + (not good)
