@@ -5,16 +5,18 @@
 
 Every model is a torch module that gives its loss. It is exported to ONNX and becomes a text form whose parameters are
 state, with a function `train`: loss, gradients, and a step of SGD for each parameter. All engines begin with the same
-weights and get the same batch; the losses of the first steps are compared before anything is measured. Then the engines
-take turns. Needs build/bench-venv, as peers.py does.
+weights and get the same batch, each in a process of its own; the losses of the first steps are compared before anything
+is measured. Then the engines take turns. Memory is the peak of the process: Python with torch, or the program with its
+compiler. Needs build/bench-venv, as peers.py does.
 """
 import argparse
-import copy
 import json
 import math
+import multiprocessing
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -198,11 +200,14 @@ def write_step(model, batch, folder, name):
     return graph, [f"--input={key}={folder / f'{name}.{key}.npy'}" for key in ("x", "labels")]
 
 
-class Torch:
-    def __init__(self, model, batch, compiled):
-        self.model, self.batch = copy.deepcopy(model).train(), batch
-        self.loss = torch.compile(self.model) if compiled else self.model
-        self.optimizer = torch.optim.SGD(self.model.parameters(), RATE)
+class Steps:
+    """Steps of torch, in the process that takes them."""
+
+    def __init__(self, name, size, threads, compiled):
+        torch.set_num_threads(threads)
+        model, self.batch = problem(name, size)
+        self.loss = torch.compile(model) if compiled else model
+        self.optimizer = torch.optim.SGD(model.parameters(), RATE)
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -214,13 +219,42 @@ class Torch:
     def losses(self):
         return [self.step().item() for _ in range(STEPS)]
 
-    def milliseconds(self, seconds):
+    def measure(self, seconds):
         times, end = [], time.perf_counter() + seconds
         while time.perf_counter() < end or len(times) < 3:
             start = time.perf_counter()
             self.step()
             times.append(1e3 * (time.perf_counter() - start))
-        return statistics.median(times)
+        return statistics.median(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3
+
+
+def answer_requests(pipe, *arguments):
+    steps = Steps(*arguments)
+    while (request := pipe.recv()) is not None:
+        pipe.send(getattr(steps, request[0])(*request[1:]))
+
+
+class Torch:
+    def __init__(self, *arguments):
+        processes = multiprocessing.get_context("spawn")
+        self.pipe, other = processes.Pipe()
+        self.process = processes.Process(target=answer_requests, args=(other, *arguments), daemon=True)
+        self.process.start()
+        other.close()
+
+    def ask(self, *request):
+        self.pipe.send(request)
+        return self.pipe.recv()
+
+    def losses(self):
+        return self.ask("losses")
+
+    def measure(self, seconds):
+        return self.ask("measure", seconds)
+
+    def close(self):
+        self.pipe.send(None)
+        self.process.join()
 
 
 class Aglow:
@@ -232,34 +266,43 @@ class Aglow:
         printed = aglow("run", *self.words, "--function", ",".join(["train"] * STEPS))
         return [float(x) for x in re.findall(r"loss : f32\[\] = \[([^\]]+)\]", printed)]
 
-    def milliseconds(self, seconds):
-        found = aglow("bench", *self.words, "--function", "train", "--seconds", seconds, "--json")
-        return json.loads(found)["median_ms"]
+    def measure(self, seconds):
+        found = json.loads(aglow("bench", *self.words, "--function", "train", "--seconds", seconds, "--json"))
+        return found["median_ms"], found["peak_rss_mb"]
+
+    def close(self):
+        pass
+
+
+def problem(name, size):
+    """A model with its first weights, and a batch."""
+    torch.manual_seed(0)
+    make, draw = MODELS[name]
+    model = Classifier(make()).train()
+    return model, (draw(size), torch.randint(0, 10, (size,)))
 
 
 def measure(name, options, threads, folder):
-    torch.manual_seed(0)
-    torch.set_num_threads(threads)
-    make, draw = MODELS[name]
-    model = Classifier(make()).train()
-    x = draw(options.batch)
-    batch = (x, torch.randint(0, 10, (options.batch,)))
+    """For each engine the median of its rounds in milliseconds, and its peak in megabytes."""
     engines = {}
     for engine in options.engines.split(","):
         if engine == "aglow":
-            engines[engine] = Aglow(copy.deepcopy(model), batch, folder, name, threads)
+            engines[engine] = Aglow(*problem(name, options.batch), folder, name, threads)
         else:
-            engines[engine] = Torch(model, batch, engine == "torch.compile")
+            engines[engine] = Torch(name, options.batch, threads, engine == "torch.compile")
     losses = {engine: runner.losses() for engine, runner in engines.items()}
     expected = next((losses[e] for e in ("torch", "torch.compile") if e in losses), losses.get("aglow"))
     for engine, found in losses.items():
         if len(found) != STEPS or any(abs(a - b) > TOLERANCE * abs(b) for a, b in zip(found, expected)):
             raise SystemExit(f"{name}: the losses of {engine} are {found}, expected {expected}")
-    times = {engine: [] for engine in engines}
+    rounds = {engine: [] for engine in engines}
     for _ in range(options.rounds):
         for engine, runner in engines.items():
-            times[engine].append(runner.milliseconds(options.seconds))
-    return {engine: statistics.median(found) for engine, found in times.items()}
+            rounds[engine].append(runner.measure(options.seconds))
+    for runner in engines.values():
+        runner.close()
+    return {engine: (statistics.median(t for t, _ in found), max(mb for _, mb in found))
+            for engine, found in rounds.items()}
 
 
 def main():
@@ -281,11 +324,11 @@ def main():
         folder.mkdir(exist_ok=True)
         for name in options.models or MODELS:
             for threads in (int(n) for n in options.threads.split(",")):
-                times = measure(name, options, threads, folder)
-                line = "".join(f"  {engine} {found:9.2f} ms" for engine, found in times.items())
-                for engine, found in times.items():
-                    if engine != "aglow" and "aglow" in times:
-                        ratios.setdefault(engine, []).append(found / times["aglow"])
+                found = measure(name, options, threads, folder)
+                line = "".join(f"  {engine} {ms:9.2f} ms {mb:5.0f} MB" for engine, (ms, mb) in found.items())
+                for engine, (ms, _) in found.items():
+                    if engine != "aglow" and "aglow" in found:
+                        ratios.setdefault(engine, []).append(ms / found["aglow"][0])
                         line += f"  {ratios[engine][-1]:5.2f}x {engine}"
                 print(f"{name:14} {threads} threads{line}", flush=True)
     for engine, found in ratios.items():
