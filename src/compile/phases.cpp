@@ -171,6 +171,8 @@ PhaseList defaultPhases() {
        lowerComposites},
       {"optimize-core", "the rules again, on what lowering left", On::Graph, passNames(loweredPipeline()),
        passes(loweredPipeline())},
+      {"predicate", "what is computed in vain is skipped", On::Graph, passNames(predicatePipeline()),
+       passes(predicatePipeline())},
       {"schedule", "the order of nodes that keeps peak memory low", On::Graph, {"min-peak-memory"}, schedule},
       {"irgen", "nodes become instructions over addresses", On::Graph, {"generate-instructions"}, irgen},
       {"memory", "copies vanish, buffers are shared, and all of them get their place in one arena", On::Instructions,

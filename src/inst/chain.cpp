@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "inst/rows.h"
 #include "support/quote.h"
 #include "support/sizes.h"
 
@@ -20,13 +21,19 @@ size_t groupEnd(std::span<const Instr> instrs, size_t first) {
 
 Status checkCut(const Program& program, const Instr& instr) {
   const auto bad = [](std::string message) { return Error{.code = Code::BadVerify, .message = std::move(message)}; };
-  if (!instr.computes() || instr.predicate != kNoRegion || !instr.plan || !instr.plan->cut)
-    return bad("only an operator without a predicate, whose plan has a cut, is in a chain");
+  if (!instr.computes() || !instr.plan || !instr.plan->cut)
+    return bad("only an operator whose plan has a cut goes part by part");
   const Cut& cut = *instr.plan->cut;
   if (cut.outer.size() != instr.operands.size())
     return bad(fmt::format("the cut is one of {} operands, found {}", cut.outer.size(), instr.operands.size()));
   const std::optional<int64_t> count = checkedMul(cut.images, cut.parts);
   if (!count || *count < 1) return bad(fmt::format("a cut into {} by {} parts", cut.images, cut.parts));
+  if (instr.predicate != kNoRegion) {
+    const int64_t rows = predicateRows(program, instr);
+    if (rows == 0 || (*count % rows != 0 && rows % *count != 0))
+      return bad(
+          fmt::format("only an operator without a predicate, or with one for its rows, goes in {} parts", *count));
+  }
   for (size_t i = 0; i < cut.outer.size(); ++i) {
     const Operand& operand = instr.operands[i];
     if (operand.region == kNoRegion || cut.outer[i] == 0) {

@@ -18,7 +18,8 @@ size_t chainEnd(std::span<const Instr> instrs, size_t first);
 // The end of the chain, or of the instructions side by side, that begins at an instruction.
 size_t groupEnd(std::span<const Instr> instrs, size_t first);
 
-// Whether an instruction may be in a chain: it computes, under no predicate, and is cut into parts that are as large.
+// Whether an instruction can go part by part: it computes, and is cut into parts that are as large. Under a predicate
+// each part belongs to rows of its own, and is skipped with them.
 Status checkCut(const Program& program, const Instr& instr);
 
 // Whether two instructions have as many parts, and no part of the one touches what another part of the other writes.

@@ -3,30 +3,20 @@
 
 #include <algorithm>
 
-#include "ops/costs.h"
+#include "ops/work.h"
 
 namespace aglow {
 
 namespace {
 
-double perResult(const Program& program, const Instr& instr) {
-  const OpDef& op = instr.attrs.op();
-  if (op.kind == OpKind::Elementwise)
-    return static_cast<double>(
-        std::count_if(op.scalar.begin(), op.scalar.end(), [](const Term& t) { return t.op > Scalar::Const; }));
-  if (op.cost == nullptr) return 0;
+double flopsIn(const Program& program, const Instr& instr) {
+  double flops = 0;
+  for (const Instr& part : instr.body) flops += flopsIn(program, part);
+  if (instr.kind != Instr::Kind::Compute) return flops;
   std::vector<const Type*> in;
   for (const Operand& input : instr.inputs())
     in.push_back(input.region == kNoRegion ? nullptr : &program[input.region].type);
-  return op.cost({.attrs = instr.attrs, .in = in, .out = program[instr.results()[0].region].type});
-}
-
-double flopsOf(const Program& program, const Instr& instr) {
-  double flops = 0;
-  for (const Instr& part : instr.body) flops += flopsOf(program, part);
-  if (instr.kind != Instr::Kind::Compute) return flops;
-  const auto results = static_cast<double>(program[instr.results()[0].region].type.elements());
-  return perResult(program, instr) * results;
+  return flopsOf(instr.attrs, in, program[instr.results()[0].region].type);
 }
 
 int64_t bytesOf(const Program& program, const Instr& instr) {
@@ -46,13 +36,10 @@ int64_t bytesOf(const Program& program, const Instr& instr) {
 
 Cost costOf(const Program& program, const Instr& instr) {
   if (instr.isMarker() || instr.kind == Instr::Kind::CopyWait) return {};
-  return {.flops = flopsOf(program, instr), .bytes = bytesOf(program, instr)};
+  return {.flops = flopsIn(program, instr), .bytes = bytesOf(program, instr)};
 }
 
-double microsecondsOf(const Cost& cost) {
-  constexpr double kFlops = 5e4, kBytes = 1e4;  // in a microsecond
-  return cost.flops / kFlops + static_cast<double>(cost.bytes) / kBytes;
-}
+double microsecondsOf(const Cost& cost) { return roughTime(cost.flops, static_cast<double>(cost.bytes)); }
 
 int threadsWorth(double microseconds) {
   // It takes about one to get work, and to say that it is done.

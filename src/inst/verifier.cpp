@@ -204,7 +204,10 @@ private:
     if (first == number || program_.instrs[first].isMarker() || program_.instrs[first].beside)
       return bad("there is no instruction directly before it that it could be chained to");
     if (number - first >= kMostChained) return bad(fmt::format("more than {} instructions in a chain", kMostChained));
-    for (size_t other = first; other <= number; ++other) AGLOW_OK(checkCut(program_, program_.instrs[other]));
+    for (size_t other = first; other <= number; ++other) {
+      if (program_.instrs[other].predicate != kNoRegion) return bad("only what is without a predicate is in a chain");
+      AGLOW_OK(checkCut(program_, program_.instrs[other]));
+    }
     for (size_t other = first; other < number; ++other)
       if (!partByPart(extents_, instr, program_.instrs[other]))
         return bad(

@@ -26,6 +26,12 @@ Pipeline optimizePipeline() {
   return pipeline;
 }
 
+Pipeline predicatePipeline() {
+  Pipeline pipeline("predicate");
+  pipeline.add(carryPredicatesPass());
+  return pipeline;
+}
+
 Pipeline loweredPipeline() {
   Pipeline pipeline("optimize-lowered");
   pipeline.addGroup({deadCodePass(), sharingPass(), simplifyPass()}).add(deadCodePass());

@@ -11,4 +11,7 @@ Pipeline optimizePipeline();
 // The same, but without rules that would make composites again of what lowering took apart.
 Pipeline loweredPipeline();
 
+// What comes after all that rewrites nodes: nodes under a predicate are left as they are.
+Pipeline predicatePipeline();
+
 }  // namespace aglow

@@ -100,6 +100,31 @@ def test_branch_on_a_computed_condition(run, sign):
     check(run, made, {"x": sign * np.abs(floats(3, 8))})
 
 
+def early_exit():
+    """Sure answers come from the first layer; others take two more, and are rounded by a function of their own."""
+    sure = h.make_graph([node("Identity", ["a"], ["t"]), node("Neg", ["m"], ["u"])], "sure", [],
+                        [info("t", T.FLOAT, None), info("u", T.FLOAT, None)])
+    more = h.make_graph([node("MatMul", ["a", "V"], ["b"]), node("Tanh", ["b"], ["c"]), node("MatMul", ["c", "V"], ["d"]),
+                         node("Abs", ["m"], ["e"])], "more", [], [info("d", T.FLOAT, None), info("e", T.FLOAT, None)])
+    weights = RNG.standard_normal((192, 192)).astype(np.float32) / 14
+    return model([node("MatMul", ["x", "V"], ["p"]), node("Relu", ["p"], ["a"]),
+                  node("ReduceMax", ["a"], ["m"], keepdims=0), node("Greater", ["m", "limit"], ["c"]),
+                  node("If", ["c"], ["o", "q"], then_branch=sure, else_branch=more), node("Exp", ["o"], ["y"])],
+                 [info("x", T.FLOAT, [24, 192])], [info("y", T.FLOAT, None), info("q", T.FLOAT, None)],
+                 constants(V=weights, limit=np.float32(2)))
+
+
+@pytest.mark.parametrize("size", [0.1, 10])
+def test_an_early_exit_is_one_program(run, aglow, tmp_path, size):
+    made = early_exit()
+    check(run, made, {"x": np.float32(size) * floats(24, 192)})
+    # Without a runtime that chooses: what only one branch needs is skipped by a predicate.
+    outcome = aglow("compile", tmp_path / "m.onnx", "--stop-after", "predicate", "--emit", "graph")
+    assert outcome.code == 0, outcome.err
+    products = [line for line in outcome.out.splitlines() if "MatMul(" in line]
+    assert [" if %" in line for line in products] == [False, True, True], outcome.out
+
+
 def rows_until_a_limit():
     """Adds rows, picked by a Slice at the step's number, until their sum is over a limit; collects them too."""
     body = h.make_graph(

@@ -79,6 +79,18 @@ TEST(Interpreter, SkipsWhatAPredicateRulesOutForAllRows) {
   EXPECT_THAT(runText(body, {0, 1}), ElementsAre(1, 0, 3, 0));
 }
 
+TEST(Interpreter, SkipsSingleRows) {
+  const std::string_view body =
+      "%a = tensorview %x at 0 : f32[2,2] %b = tensorview %y at 0 : f32[2,2] %v = tensorview %w at 0 : f32[2,2] "
+      "copy @out %y, @in %w ";
+  const auto rows = [&](std::string_view instr, const std::vector<int>& wanted) {
+    return runText(std::string(body) + std::string(instr) + " if %p", wanted);
+  };
+  EXPECT_THAT(rows("Neg @out %b, @in %a", {0, 1}), ElementsAre(1, 2, -3, 4));
+  EXPECT_THAT(rows("Neg @out %b, @in %a", {1, 0}), ElementsAre(-1, 2, 3, 4));
+  EXPECT_THAT(rows("MatMul @out %b, @in %a, @in %v", {0, 1}), ElementsAre(1, 2, 3 * 1 - 4 * 3, 3 * 2 - 4 * 4));
+}
+
 TEST(Interpreter, KeepsDeclaredMemoryFromRunToRun) {
   auto executable = InterpreterExecutable::create(placedProgram("Add @inout %s, @in %s, @in %w copy @out %y, @in %s"));
   ASSERT_TRUE(executable.ok());

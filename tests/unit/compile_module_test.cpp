@@ -232,13 +232,14 @@ TEST(PhaseList, BackendsHaveTheirOwn) {
   CompileOptions options;
   options.backend = kReferenceBackend;
   const auto reference = makeBackend(options);
-  EXPECT_THAT(namesOf(phasesFor(**reference, options)),
-              ElementsAre("differentiate", "optimize", "lower", "optimize-core", "schedule", "irgen", "memory"));
+  EXPECT_THAT(
+      namesOf(phasesFor(**reference, options)),
+      ElementsAre("differentiate", "optimize", "lower", "optimize-core", "predicate", "schedule", "irgen", "memory"));
   options.lanes = 8;
   options.fuse = true;
   EXPECT_THAT(namesOf(phasesFor(**reference, options)),
-              ElementsAre("differentiate", "optimize", "lower", "optimize-core", "layout", "schedule", "irgen", "fuse",
-                          "memory"));
+              ElementsAre("differentiate", "optimize", "lower", "optimize-core", "layout", "predicate", "schedule",
+                          "irgen", "fuse", "memory"));
   options.startFrom = "layout";
   EXPECT_TRUE(checkOptions(options).ok());
   options.lanes = 0;

@@ -49,9 +49,10 @@ void expectRefused(const Outcome& r, Code code, const std::string& text) {
   EXPECT_THAT(r.results.error().text(), HasSubstr(text));
 }
 
-onnx_writer::Graph chooser() {
+// ReduceSum gives another shape than the other branch: no program is the same for both.
+onnx_writer::Graph chooser(const char* function = "Neg") {
   onnx_writer::Graph yes("yes"), no("no");
-  yes.node(onnx_writer::Node("Neg", {"x"}, {"a"})).output("a", kFloat, {2});
+  yes.node(onnx_writer::Node(function, {"x"}, {"a"})).output("a", kFloat, {function == std::string("Neg") ? 2 : 1});
   no.node(onnx_writer::Node("Identity", {"x"}, {"b"})).output("b", kFloat, {2});
   return onnx_writer::Graph()
       .input("c", kBool, {})
@@ -60,16 +61,47 @@ onnx_writer::Graph chooser() {
       .output("y", kFloat, {2});
 }
 
-TEST(ImportIf, ChoosesByTheGivenCondition) {
+TEST(ImportIf, ChoosesWhenTheProgramRuns) {
   for (const int64_t condition : {0, 1}) {
     const Outcome r = run(chooser(), {{"c", aglow::Tensor::scalar(ElemKind::Bool, static_cast<double>(condition))},
                                       {"x", floats({2}, {1, 2})}});
     EXPECT_EQ(values(r), condition != 0 ? (Doubles{-1, -2}) : (Doubles{1, 2}));
+    EXPECT_EQ(r.frozen, 0);
+  }
+}
+
+TEST(ImportIf, ChoosesByTheGivenConditionWhereResultsDiffer) {
+  for (const int64_t condition : {0, 1}) {
+    const Outcome r =
+        run(chooser("ReduceSum"),
+            {{"c", aglow::Tensor::scalar(ElemKind::Bool, static_cast<double>(condition))}, {"x", floats({2}, {1, 2})}});
+    EXPECT_EQ(values(r), condition != 0 ? (Doubles{3}) : (Doubles{1, 2}));
     EXPECT_EQ(r.frozen, 1) << "the condition, and not x";
   }
 }
 
-TEST(ImportIf, AsksForAConditionThatIsNotGiven) { expectRefused(run(chooser(), {}, false), Code::DynamicShape, "'c'"); }
+TEST(ImportIf, AsksForAConditionThatIsNotGiven) {
+  expectRefused(run(chooser("ReduceSum"), {}, false), Code::DynamicShape, "'c'");
+}
+
+// An index that lies nowhere would end the run, though nobody asks for what it picks.
+TEST(ImportIf, LeavesWhatMayFailToTheBranch) {
+  onnx_writer::Graph yes("yes"), no("no");
+  yes.node(onnx_writer::Node("Gather", {"x", "i"}, {"a"})).output("a", kFloat, {1});
+  no.node(onnx_writer::Node("ReduceSum", {"x"}, {"b"}).attribute("keepdims", 1)).output("b", kFloat, {1});
+  const auto graph =
+      onnx_writer::Graph()
+          .input("c", kBool, {})
+          .input("x", kFloat, {2})
+          .input("i", kInt64, {1})
+          .node(onnx_writer::Node("If", {"c"}, {"y"}).attribute("then_branch", yes).attribute("else_branch", no))
+          .output("y", kFloat, {1});
+  const Outcome r = run(
+      graph,
+      {{"c", aglow::Tensor::scalar(ElemKind::Bool, 0)}, {"x", floats({2}, {1, 2})}, {"i", aglow::Tensor::ints({7})}});
+  EXPECT_EQ(values(r), (Doubles{3}));
+  EXPECT_EQ(r.frozen, 1);
+}
 
 // y = x + step for each step; collects y. Runs `trips` times, or while the sum of y stays below 10.
 onnx_writer::Graph counting(bool conditional, const std::vector<int64_t>& trips) {

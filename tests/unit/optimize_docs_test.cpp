@@ -48,6 +48,15 @@ std::string documentation() {
       "and, without `compose`, once more on what lowering left (phase `optimize-core`).\n",
       rules);
   out += passTable(optimizePipeline());
+  out += "\nWhen nothing else changes nodes any more, not even the layout, the phase `predicate` follows.\n";
+  out += passTable(predicatePipeline());
+  out +=
+      "\nA condition of a Where becomes a predicate where half of the work that only its choice needs takes longer "
+      "than "
+      "a microsecond and the way of the result through memory: what is left alone can be fused. Times are rough ones, "
+      "by "
+      "the costs of the records: 50 operations or 10 bytes in a nanosecond. One bool for each row along the first axis "
+      "is carried through operators that go by rows.\n";
   out +=
       "\nThe column *keeps* says what of the results a rule leaves as it is: every bit; numbers up to rounding and the "
       "sign of zero, with NaN and infinities where they were; or finite numbers up to rounding, with the exceptions "

@@ -12,7 +12,9 @@
 #include "codegen/nest/evaluate.h"
 #include "codegen/nest/kinds.h"
 #include "codegen/nest/verifier.h"
+#include "graph/rows.h"
 #include "inst/fused.h"
+#include "inst/rows.h"
 #include "reference/reference.h"
 #include "support/quote.h"
 #include "support/sizes.h"
@@ -33,6 +35,26 @@ constexpr int64_t kMostLocalBytes = int64_t{1} << 56;
 
 Error outOfMemory(int64_t bytes) {
   return {.code = Code::OutOfMemory, .message = fmt::format("{} bytes cannot be allocated", bytes)};
+}
+
+bool readsByRow(const Program& program, const Instr& step, size_t input) {
+  std::vector<const Type*> in;
+  for (const Operand& operand : step.inputs())
+    in.push_back(operand.region == kNoRegion ? nullptr : &program[operand.region].type);
+  return readsByRow(step.attrs, in, program[step.results()[0].region].type, input);
+}
+
+// Whether all steps of an instruction under a predicate for rows can be done for some of them alone: their attributes
+// do not speak of extents, and all that they compute has these rows.
+bool goesByRow(const Program& program, const Instr& instr) {
+  const int64_t rows = predicateRows(program, instr);
+  if (rows == 0) return false;
+  const std::span<const Instr> body = bodyOf(instr);
+  return std::all_of(body.begin(), body.end(), [&](const Instr& step) {
+    const Type& type = program[step.results()[0].region].type;
+    return (step.attrs.op().kind == OpKind::Elementwise || opOf(step.attrs.op()) == Op::MatMul) &&
+           !isQuantized(type.kind()) && type.rank() > 0 && type.dim(0) == rows;
+  });
 }
 
 std::optional<nest::Nest> verifiedNest(const Program& program, const Instr& instr) {
@@ -235,6 +257,7 @@ Status InterpreterExecutable::execute(Run& run, size_t number) const {
         if (options_.poison && !instr.body.empty())
           std::memset(run.context.locals.mutableData(), kPoison, static_cast<size_t>(localBytes_));
         if (const auto& nest = run.loaded.nests[number]) return compute(run, instr, *nest);
+        if (goesByRow(run.program(), instr)) return computeRows(run, instr);
         for (const Instr& step : bodyOf(instr)) AGLOW_OK(compute(run, step));
       }
       return {};
@@ -248,6 +271,41 @@ Status InterpreterExecutable::compute(Run& run, const Instr& instr) {
   for (const Operand& operand : instr.inputs()) run.in.push_back(run.ref(operand.region));
   for (const Operand& operand : instr.results()) run.out.push_back(run.ref(operand.region));
   return runReference({.attrs = instr.attrs, .in = run.in, .out = run.out});
+}
+
+// The rows that the predicate asks for, one after the other: those of operands that are read by row, and all of others.
+Status InterpreterExecutable::computeRows(Run& run, const Instr& instr) {
+  const TensorRef predicate = run.ref(instr.predicate);
+  const auto* wanted = predicate.as<uint8_t>();
+  for (const Instr& step : bodyOf(instr)) {
+    std::vector<bool> byRow;
+    std::vector<Type> types;  // of one row
+    const auto add = [&](RegionId id, bool rows) {
+      byRow.push_back(rows);
+      std::vector<int64_t> dims = id == kNoRegion ? std::vector<int64_t>() : run.program()[id].type.shape().dims();
+      if (rows) dims.front() = 1;
+      types.push_back(id == kNoRegion ? Type() : run.program()[id].type.withShape(Shape(std::move(dims))));
+    };
+    for (const Operand& operand : step.results()) add(operand.region, true);
+    for (size_t i = 0; i < step.inputs().size(); ++i) add(step.inputs()[i].region, readsByRow(run.program(), step, i));
+    for (int64_t row = 0; row < predicate.type->elements(); ++row) {
+      if (wanted[row] == 0) continue;
+      run.in.clear();
+      run.out.clear();
+      size_t number = 0;
+      const auto refOf = [&](const Operand& operand) -> TensorRef {
+        const Type& type = types[number];
+        const bool rows = byRow[number++];
+        if (operand.region == kNoRegion) return {};
+        const TensorRef all = run.ref(operand.region);
+        return {&type, all.data + (rows ? row * type.bytes() : 0)};
+      };
+      for (const Operand& operand : step.results()) run.out.push_back(refOf(operand));
+      for (const Operand& operand : step.inputs()) run.in.push_back(refOf(operand));
+      AGLOW_OK(runReference({.attrs = step.attrs, .in = run.in, .out = run.out}));
+    }
+  }
+  return {};
 }
 
 Status InterpreterExecutable::compute(Run& run, const Instr& instr, const nest::Nest& nest) {

@@ -76,6 +76,7 @@ private:
   Status execute(Run& run, size_t number) const;
   static Status compute(Run& run, const Instr& instr);
   static Status compute(Run& run, const Instr& instr, const nest::Nest& nest);
+  static Status computeRows(Run& run, const Instr& instr);
   static bool skipped(const Run& run, const Instr& instr);
   static void fillPoison(const Run& run, RegionId id);
 

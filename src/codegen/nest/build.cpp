@@ -11,6 +11,7 @@
 #include "codegen/nest/kinds.h"
 #include "codegen/nest/values.h"
 #include "inst/fused.h"
+#include "inst/rows.h"
 #include "reference/arithmetic.h"
 #include "support/check.h"
 
@@ -146,16 +147,17 @@ private:
     return access({.table = number, .kind = kind, .strides = stridesOf(Shape(std::move(dims)), own)});
   }
 
-  // Neighbouring axes that every access walks as one become one.
+  // Neighbouring axes that every access walks as one become one; but rows that may be skipped stay apart.
   void joinAxes() {
     const int outer = form_.shape.rank() - form_.rowAxes;
+    const bool byRow = outer > 0 && predicateRows(program_, instr_) == form_.shape[0];
     std::vector<std::vector<int64_t>> strides(nest_.accesses.size());
     for (int axis = 0; axis < form_.shape.rank(); ++axis) {
       const int64_t extent = form_.shape[axis];
       if (extent == 1) continue;
       const Axis::Role role = axis < outer ? Axis::Role::Parallel : Axis::Role::Row;
       const auto along = [&](size_t k) { return nest_.accesses[k].strides[static_cast<size_t>(axis)]; };
-      bool joins = !nest_.axes.empty() && nest_.axes.back().role == role;
+      bool joins = !nest_.axes.empty() && nest_.axes.back().role == role && !(byRow && nest_.axes.size() == 1);
       for (size_t k = 0; joins && k < strides.size(); ++k) joins = strides[k].back() == along(k) * extent;
       if (joins)
         nest_.axes.back().extent *= extent;

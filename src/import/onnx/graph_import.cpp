@@ -448,6 +448,23 @@ std::vector<Imported> GraphImport::importNested(const Graph& graph, const std::v
   return results;
 }
 
+std::optional<std::vector<Imported>> GraphImport::tryNested(const Graph& graph, std::string place) {
+  aglow::Node* const last = function_->back();
+  const Diagnostics diagnostics = diagnostics_;
+  const size_t imported = imported_;
+  try {
+    std::vector<Imported> results = importNested(graph, {}, std::move(place));
+    if (diagnostics_.errors().size() == diagnostics.errors().size()) return results;
+  } catch (const BuildFailure&) {
+  } catch (const Reported&) {
+  } catch (const NeedsValue&) {
+  }
+  while (function_->back() != last) function_->erase(function_->back());
+  diagnostics_ = diagnostics;
+  imported_ = imported;
+  return std::nullopt;
+}
+
 int64_t GraphImport::channelBlock() {
   if (channelBlock_ == 0) channelBlock_ = onnx::channelBlock(model_);
   return channelBlock_;

@@ -31,6 +31,8 @@ public:
   Tensor constantOf(Value v);
   // The place is where errors within the nested graph are reported.
   std::vector<Imported> importNested(const Graph& graph, const std::vector<Imported>& inputs, std::string place);
+  // Nothing where that fails, or needs a value: then all is as before.
+  std::optional<std::vector<Imported>> tryNested(const Graph& graph, std::string place);
   Result<Tensor> tensorOf(const Attribute& attribute) const;  // a tensor, or a sparse one filled up
   bool mayCut() const { return mayCut_; }
   int64_t channelBlock();

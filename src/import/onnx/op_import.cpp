@@ -179,6 +179,13 @@ std::vector<Imported> OpImport::inlineGraph(const Graph& graph, const std::vecto
   return outputs;
 }
 
+std::optional<std::vector<Imported>> OpImport::tryInline(const Graph& graph) {
+  const std::string name = b.name();
+  std::optional<std::vector<Imported>> outputs = graph_.tryNested(graph, placeWithin(node, graph));
+  b.named(name);
+  return outputs;
+}
+
 int64_t OpImport::channelBlock() const { return graph_.channelBlock(); }
 void OpImport::depart(std::string message, std::string meaning) const {
   graph_.depart(node, {.fault = {.code = Code::BadNode, .message = std::move(message)}, .meaning = std::move(meaning)});

@@ -98,6 +98,8 @@ public:
   std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // ascending, no duplicates
   // Imports a nested graph (of If, Loop, Scan) with these values for its inputs; gives its outputs.
   std::vector<Imported> inlineGraph(const Graph& graph, const std::vector<Imported>& inputs);
+  // The same without inputs, and nothing where the graph cannot be imported, which leaves no trace.
+  std::optional<std::vector<Imported>> tryInline(const Graph& graph);
   // What the standard operator of this node makes of operands: how other operators are expressed by standard ones.
   std::vector<Imported> standard(const Node& as, int64_t opset, std::vector<Imported> operands);
   // How many nodes the function has by now, for limits on unrolling.

@@ -1,4 +1,5 @@
-// Control flow, decided when compiling: a branch is chosen and inlined, loops are unrolled.
+// Control flow, decided when compiling: a branch is chosen and inlined, loops are unrolled. A choice that is made when
+// the program runs is one between the results of both branches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "import/onnx/host_values.h"
 #include "import/onnx/op_support.h"
 #include "import/onnx/op_tables.h"
+#include "ops/kind_sets.h"
 
 namespace aglow::onnx {
 
@@ -64,14 +66,60 @@ Value emptyScan(Builder& b, const ValueInfo& info, int64_t axis) {
   return b.splat({.elem = *kind, .shape = std::move(dims)});
 }
 
+// Whether nodes may be computed though nobody asked for them: they write nothing, and no value makes them fail.
+bool mayBeInVain(const aglow::Node* node) {
+  if (node->op() == Op::Save) return false;
+  const OpDef& op = node->def();
+  for (int i = 0; i < node->inputCount(); ++i) {
+    const OperandDef& operand = op.in[std::min(i, op.in.size() - 1)];
+    if (operand.kinds == kinds::indices && node->input(i) && !isConstant(node->input(i))) return false;
+  }
+  return true;
+}
+
+// Both branches, and a choice between what they give: the work of the one that is not chosen is skipped when a
+// predicate is worth it. Not where types differ, or a branch is long or has to be left out.
+bool chooseLater(OpImport& c, const Graph& then, const Graph& otherwise) {
+  Builder& b = c.b;
+  aglow::Node* const last = b.function().back();
+  const auto giveUp = [&] {
+    while (b.function().back() != last) b.function().erase(b.function().back());
+    return false;
+  };
+  const std::optional<std::vector<Imported>> yes = c.tryInline(then);
+  const std::optional<std::vector<Imported>> no = yes ? c.tryInline(otherwise) : std::nullopt;
+  if (!no) return giveUp();
+  int64_t count = 0;
+  for (aglow::Node* node = last == nullptr ? b.function().front() : b.function().next(last); node != nullptr;
+       node = b.function().next(node))
+    if (++count > kUnrolled || !mayBeInVain(node)) return giveUp();
+  for (size_t i = 0; i < yes->size(); ++i) {
+    const Imported &first = (*yes)[i], &second = (*no)[i];
+    for (const Imported* one : {&first, &second})
+      if (one->kind != Imported::Kind::Tensor || one->scale || !contains(kinds::plain, one->tensor.kind()))
+        return giveUp();
+    if (first.tensor.type() != second.tensor.type()) return giveUp();
+  }
+  const Value condition = b.reshaped(c.in(0), {});
+  for (size_t i = 0; i < yes->size(); ++i)
+    c.out(static_cast<int>(i), b.where(condition, (*yes)[i].tensor, (*no)[i].tensor));
+  return true;
+}
+
 void ifOp(OpImport& c) {
   const Graph& then = c.graph("then_branch");
   const Graph& otherwise = c.graph("else_branch");
   if (then.outputs.size() != otherwise.outputs.size() || then.outputs.size() != c.node.outputs.size())
     fail(Code::BadNode, fmt::format("expected as many outputs of both branches as the node has ({}), got {} and {}",
                                     c.node.outputs.size(), then.outputs.size(), otherwise.outputs.size()));
-  const bool condition = decided(c, c.operand(0), "the condition");
-  const std::vector<Imported> results = c.inlineGraph(condition ? then : otherwise, {});
+  const Graph* chosen = nullptr;
+  try {
+    chosen = decided(c, c.operand(0), "the condition") ? &then : &otherwise;
+  } catch (const NeedsValue&) {
+    if (!chooseLater(c, then, otherwise)) throw;
+    return;
+  }
+  const std::vector<Imported> results = c.inlineGraph(*chosen, {});
   for (size_t i = 0; i < results.size(); ++i) c.out(static_cast<int>(i), results[i]);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/code/cut_rows.h"
 #include "backends/cpu/code/plans.h"
 #include "inst/chain.h"
 #include "inst/cost.h"
@@ -192,16 +193,22 @@ Result<bool> chainInstructions(Program& program, const cpu::Machine& machine) {
 }
 
 Phase chainPhase(const cpu::Machine& machine) {
-  return {.name = "chain",
-          .doc = "instructions that need not wait for each other run part by part",
-          .on = Phase::On::Instructions,
-          .passes = {"chain"},
-          .run = [machine](PhaseScope& scope) -> Status {
-            if (!scope.enabled("chain")) return {};
-            const Stopwatch watch;
-            AGLOW_TRY(const bool changed, chainInstructions(*scope.program, machine));
-            return scope.passDone("chain", changed, watch.seconds());
-          }};
+  return {
+      .name = "chain",
+      .doc = "instructions run part by part: those that need not wait for each other, and rows that a predicate picks",
+      .on = Phase::On::Instructions,
+      .passes = {"cut-rows", "chain"},
+      .run = [machine](PhaseScope& scope) -> Status {
+        if (scope.enabled("cut-rows")) {
+          const Stopwatch watch;
+          const bool changed = cutRows(*scope.program, machine);
+          AGLOW_OK(scope.passDone("cut-rows", changed, watch.seconds()));
+        }
+        if (scope.stopped || !scope.enabled("chain")) return {};
+        const Stopwatch watch;
+        AGLOW_TRY(const bool changed, chainInstructions(*scope.program, machine));
+        return scope.passDone("chain", changed, watch.seconds());
+      }};
 }
 
 }  // namespace aglow

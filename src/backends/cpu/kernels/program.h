@@ -29,7 +29,8 @@ struct ProgramStep {
   enum Kind : int32_t {
     Alone,   // the function is called once, for all units
     Spread,  // the run time may call it in parts, on at most `threads` threads
-    Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out
+    Guard,   // unless one of `units` bools at its address is true, the next `function` steps are left out; those fall
+             // into `rounds` parts, unless that is 0, and are done for parts with a bool that is true
     Beside,  // the next `function` steps, which are independent of each other, are shared as one, on `threads` threads
     Member,  // of those: is cut into `threads` parts
     Chain,   // the next `function` steps are done part by part, in `units` parts, on `threads` threads

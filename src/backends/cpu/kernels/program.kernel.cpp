@@ -142,6 +142,45 @@ int32_t runGroup(const ProgramTables* tables, const ProgramStep* head, void* con
   return 0;
 }
 
+void findAddresses(const ProgramTables* tables, const ProgramStep* step, void* const* bases, void** slots) {
+  const int32_t addresses = step[1].firstAddress - step->firstAddress;
+#pragma clang loop unroll(disable)
+  for (int32_t slot = 0; slot < addresses; ++slot) slots[slot] = addressOf(*tables, bases, step->firstAddress + slot);
+}
+
+// Whether one of the rows that a part belongs to is wanted.
+bool isWanted(const ProgramStep* guard, const uint8_t* rows, int64_t part) {
+  const int64_t parts = guard->rounds, first = part * guard->units / parts;
+  const int64_t end = ((part + 1) * guard->units + parts - 1) / parts;
+  return aglow_any_true(rows + first, end - first);
+}
+
+// The steps after a guard, for those of their parts that are wanted.
+int32_t runRows(const ProgramTables* tables, const ProgramStep* guard, const uint8_t* rows, void* const* bases,
+                void** slots, const RunTime* runTime) {
+  const int64_t parts = guard->rounds;
+#pragma clang loop unroll(disable)
+  for (int64_t end = 0; end < parts;) {
+    int64_t begin = end;
+    while (begin < parts && !isWanted(guard, rows, begin)) ++begin;
+    end = begin;
+    while (end < parts && isWanted(guard, rows, end)) ++end;
+    if (begin == end) break;
+#pragma clang loop unroll(disable)
+    for (const ProgramStep* step = guard + 1; step <= guard + guard->function; ++step) {
+      findAddresses(tables, step, bases, slots);
+      StepFunction* const function = tables->functions[step->function];
+      const int64_t units = step->units / parts;
+      const int32_t status = step->kind != ProgramStep::Spread || runTime->parallelFor == nullptr
+                                 ? function(slots, units * begin, units * end)
+                                 : runTime->parallelFor(runTime->parallelContext, function, slots, units * begin,
+                                                        units * end, step->threads);
+      if (status != 0) return status;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 // `slots` has room for the addresses of any step. `observer` is the run time, or null where none is called.
@@ -158,11 +197,16 @@ extern "C" int32_t aglow_run_program(const ProgramTables* tables, void* const* b
       i += step.function;
       continue;
     }
-    const int32_t addresses = tables->steps[i + 1].firstAddress - step.firstAddress;
-#pragma clang loop unroll(disable)
-    for (int32_t slot = 0; slot < addresses; ++slot) slots[slot] = addressOf(*tables, bases, step.firstAddress + slot);
+    findAddresses(tables, &step, bases, slots);
     if (step.kind == ProgramStep::Guard) {
-      if (!aglow_any_true(static_cast<const uint8_t*>(slots[0]), step.units)) i += step.function;
+      const auto* rows = static_cast<const uint8_t*>(slots[0]);
+      const bool any = aglow_any_true(rows, step.units);
+      if (any && step.rounds > 0) {
+        observed.at(step.instr);
+        const int32_t status = runRows(tables, &step, rows, bases, slots, runTime);
+        if (status != 0) return status | step.instr << kStatusBits;
+      }
+      if (!any || step.rounds > 0) i += step.function;
       continue;
     }
     observed.at(step.instr);

@@ -45,6 +45,7 @@ private:
     if (all.empty()) return;
     if (instr.predicate != kNoRegion)
       row({.units = program_[instr.predicate].type.elements(),
+           .rounds = instr.plan && instr.plan->cut ? static_cast<int32_t>(instr.plan->cut->count()) : 0,
            .function = static_cast<int32_t>(all.size()),
            .kind = ProgramStep::Guard,
            .instr = number},

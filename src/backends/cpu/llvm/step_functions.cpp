@@ -7,6 +7,7 @@
 #include "codegen/nest/build.h"
 #include "inst/cost.h"
 #include "inst/fused.h"
+#include "inst/rows.h"
 
 namespace aglow::codegen {
 
@@ -39,6 +40,7 @@ public:
     if (instr.plan) text = instr.plan->kernel + "\n";
     // Units go another way in parts.
     if (instr.plan && instr.plan->cut) text += fmt::format("{} {}\n", instr.plan->cut->axis, instr.plan->cut->parts);
+    if (const int64_t rows = predicateRows(program, instr); rows > 0) text += fmt::format("{} rows\n", rows);
     for (const Operand& operand : instr.operands) add(operand, "");
     for (const Instr& member : bodyOf(instr)) {
       text += "\n" + attributesText(member.attrs);
