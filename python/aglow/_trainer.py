@@ -66,6 +66,8 @@ class Trainer:
                  initializer is zero, constant, uniform, normal, xavier, he, orthogonal or the path of a .npy file
     batch        samples of a step. A model with a batch of its own runs several times for each step
     accumulate   runs that a step is cut into, to save memory
+    sample_axes  inputs, and the output, that have their samples along another axis than the first: {"x": 1}. Arrays
+                 have samples in rows all the same
     output       the output that is compared with the targets; by default the first
     settings, loss_settings   numbers that the optimizer and the loss take: {"decay": 0.01}
     clip_norm    holds the norm of all gradients together below this; clip_value: each element
@@ -79,7 +81,7 @@ class Trainer:
 
     def __init__(self, model: Any, loss: str = "softmax-cross-entropy", optimizer: str = "adam", *,
                  train: Union[str, Iterable[str]] = "all", initialize: Optional[Mapping[str, Path]] = None,
-                 batch: int = 32, accumulate: int = 1,
+                 batch: int = 32, accumulate: int = 1, sample_axes: Optional[Mapping[str, int]] = None,
                  output: Optional[str] = None, settings: Optional[Mapping[str, float]] = None,
                  loss_settings: Optional[Mapping[str, float]] = None, clip_norm: float = 0, clip_value: float = 0,
                  batch_norm_momentum: Optional[float] = None,
@@ -99,7 +101,7 @@ class Trainer:
             clip_norm=float(clip_norm), batch_norm_momentum=batch_norm_momentum,
             variables=[train] if isinstance(train, str) else list(train),
             initializers=[(name, os.fspath(how)) for name, how in (initialize or {}).items()],
-            function=function or "", batch=batch, accumulate=accumulate,
+            function=function or "", batch=batch, accumulate=accumulate, sample_axes=dict(sample_axes or {}),
             fixed={name: _arrays.to_pair(value, "any") for name, value in (inputs or {}).items()},
             shapes=_shapes(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
             threads=_checked(threads, "threads") if threads else _threads(),

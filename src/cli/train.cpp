@@ -22,7 +22,7 @@ namespace {
 
 struct TrainOptions {
   RunRequest request;
-  std::vector<std::string> data, validation, variables, initializers, lossSettings, settings;
+  std::vector<std::string> data, validation, variables, initializers, sampleAxes, lossSettings, settings;
   std::string loss = "softmax-cross-entropy", lossOutput, optimizer = "adam", schedule = "constant", checkpoint, output,
               module;
   int64_t epochs = 1, batch = 32, accumulate = 1, patience = 0, checkpointEvery = 0;
@@ -115,6 +115,15 @@ Result<TrainingPlan> planOf(const TrainOptions& train, const ParsedOptions& opti
       return usage(fmt::format("--initialize '{}' is not of the form NAME=INITIALIZER", word));
     AGLOW_TRY(Initializer how, parseInitializer(word.substr(at + 1)));
     plan.initializers.emplace_back(word.substr(0, at), std::move(how));
+  }
+  for (const std::string& word : train.sampleAxes) {
+    AGLOW_TRY(const auto pair, splitAtEquals(word, "--sample-axis"));
+    int64_t axis = 0;
+    const char* end = pair.second.data() + pair.second.size();
+    const auto [last, fault] = std::from_chars(pair.second.data(), end, axis);
+    if (fault != std::errc() || last != end)
+      return usage(fmt::format("--sample-axis '{}': expected the number of an axis", word));
+    plan.sampleAxes[pair.first] = axis;
   }
   plan.batch = train.batch;
   plan.accumulate = train.accumulate;
@@ -292,6 +301,10 @@ Command trainCommand() {
        {.names = "--schedule", .place = &options->schedule, .doc = kSchedules, .type = "NAME", .showDefault = true},
        {.names = "--epochs", .place = &options->epochs, .doc = "How often each sample is seen", .showDefault = true},
        {.names = "--batch", .place = &options->batch, .doc = "Samples of a step", .showDefault = true},
+       {"--sample-axis", &options->sampleAxes,
+        "The axis of an input, or of the output, along which the model has its samples, if not the first; arrays have "
+        "them in rows all the same",
+        "NAME=AXIS"},
        {.names = "--accumulate",
         .place = &options->accumulate,
         .doc = "Runs that a step is cut into, to save memory",

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "grad/shapes.h"
+#include "graph/op_views.h"
 #include "graph/wide.h"
 #include "support/quote.h"
 
@@ -69,8 +70,14 @@ const std::vector<Row>& table() {
   return rows;
 }
 
-// The scores that a Softmax along this axis, or a Sigmoid, is computed from; else the value itself.
-Value scoresOf(Value v, std::optional<Op> before, int64_t axis) {
+// The scores that a Softmax along this axis, or a Sigmoid, is computed from, also before axes change their order; else
+// the value itself.
+Value scoresOf(Builder& b, Value v, std::optional<Op> before, int64_t axis) {
+  if (before && v.node->op() == Op::Transpose) {
+    const TransposeNode turned(*v.node);
+    const Value scores = scoresOf(b, turned.x(), before, turned.perm()[static_cast<size_t>(axis)]);
+    return scores == turned.x() ? v : b.transposed(scores, turned.perm());
+  }
   if (!before || v.node->op() != *before) return v;
   if (*before == Op::Softmax) {
     const auto along = v.node->attrs().integer("axis");
@@ -115,7 +122,7 @@ Result<AddedLoss> addLoss(Function& function, const Loss& loss) {
   return building([&] {
     Builder b(function);
     b.named("loss");
-    const Value scores = scoresOf(output, row->before, axis);
+    const Value scores = scoresOf(b, output, row->before, axis);
     const Value wide = b.casted(scores, wideKind(scores.kind()));
     std::vector<int64_t> rows = output.shape().dims();
     if (row->takesLabels) {

@@ -76,8 +76,8 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
                      const std::string& optimizer, const Settings& settings, double clipValue, double clipNorm,
                      std::optional<double> batchNormMomentum, const std::vector<std::string>& variables,
                      const std::vector<std::pair<std::string, std::string>>& initializers, const std::string& function,
-                     int64_t batch, int64_t accumulate, const nb::dict& fixed,
-                     const std::map<std::string, std::vector<int64_t>>& shapes,
+                     int64_t batch, int64_t accumulate, const std::map<std::string, int64_t>& sampleAxes,
+                     const nb::dict& fixed, const std::map<std::string, std::vector<int64_t>>& shapes,
                      const std::map<std::string, int64_t>& dims, const std::string& backend, int threads,
                      const std::string& cache, int64_t memoryLimit, const std::vector<std::string>& disable,
                      bool strict, uint64_t seed) {
@@ -94,7 +94,8 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
                     .function = function,
                     .batch = batch,
                     .accumulate = accumulate,
-                    .fixed = tensorsOf(fixed, true)};
+                    .fixed = tensorsOf(fixed, true),
+                    .sampleAxes = sampleAxes};
   plan.import.shapes = shapes;
   plan.import.dims = dims;
   plan.import.tolerance.strict = strict;
@@ -240,9 +241,9 @@ void addTrainer(nb::module_& m) {
   m.def("open_trainer", &openTrainer, nb::arg("path"), nb::arg("data").none(), nb::arg("init"), nb::arg("loss"),
         nb::arg("output"), nb::arg("loss_settings"), nb::arg("optimizer"), nb::arg("settings"), nb::arg("clip_value"),
         nb::arg("clip_norm"), nb::arg("batch_norm_momentum").none(), nb::arg("variables"), nb::arg("initializers"),
-        nb::arg("function"), nb::arg("batch"), nb::arg("accumulate"), nb::arg("fixed"), nb::arg("shapes"),
-        nb::arg("dims"), nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("memory_limit"),
-        nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
+        nb::arg("function"), nb::arg("batch"), nb::arg("accumulate"), nb::arg("sample_axes"), nb::arg("fixed"),
+        nb::arg("shapes"), nb::arg("dims"), nb::arg("backend"), nb::arg("threads"), nb::arg("cache"),
+        nb::arg("memory_limit"), nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
   nb::class_<Trainer>(m, "Trainer")
       .def_prop_ro("variables",
                    [](const Trainer& trainer) {

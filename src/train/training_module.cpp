@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compile/evaluate.h"
+#include "grad/shapes.h"
 #include "graph/text.h"
 #include "support/quote.h"
 #include "support/sha256.h"
@@ -21,19 +22,33 @@ Error usage(std::string message, std::string hint = {}) {
   return {.code = Code::Usage, .message = std::move(message), .where = {}, .hint = std::move(hint)};
 }
 
-// The batch's size where inputs leave their first dimension open.
-void settleBatch(const onnx::Graph& graph, int64_t samples, const TrainingPlan& plan, onnx::ImportOptions& import) {
+// The axis of samples, from 0 on.
+Result<int64_t> sampleAxis(const TrainingPlan& plan, const std::string& name, size_t rank) {
+  const auto given = plan.sampleAxes.find(name);
+  if (given == plan.sampleAxes.end()) return 0;
+  const auto axes = static_cast<int64_t>(rank);
+  if (given->second < -axes || given->second >= axes)
+    return usage(fmt::format("the samples of {}, which has {} axes, cannot lie along axis {}", quoted(name), axes,
+                             given->second));
+  return given->second < 0 ? given->second + axes : given->second;
+}
+
+// The batch's size where inputs leave the dimension of samples open.
+Status settleBatch(const onnx::Graph& graph, int64_t samples, const TrainingPlan& plan, onnx::ImportOptions& import) {
   for (const onnx::ValueInfo& input : graph.inputs) {
     const std::vector<onnx::Dim>& dims = input.type.dims;
     if (dims.empty() || plan.fixed.contains(input.name) || import.shapes.contains(input.name)) continue;
-    if (dims[0].kind == onnx::Dim::Kind::Symbol) import.dims.try_emplace(dims[0].symbol, samples);
-    const bool onlyBatch = std::all_of(dims.begin() + 1, dims.end(),
-                                       [](const onnx::Dim& dim) { return dim.kind == onnx::Dim::Kind::Value; });
-    if (dims[0].kind != onnx::Dim::Kind::Unknown || !onlyBatch) continue;
-    std::vector<int64_t> shape{samples};
-    for (size_t i = 1; i < dims.size(); ++i) shape.push_back(dims[i].value);
-    import.shapes[input.name] = std::move(shape);
+    AGLOW_TRY(const auto axis, sampleAxis(plan, input.name, dims.size()));
+    const auto batch = static_cast<size_t>(axis);
+    if (dims[batch].kind == onnx::Dim::Kind::Symbol) import.dims.try_emplace(dims[batch].symbol, samples);
+    std::vector<int64_t> shape;
+    for (const onnx::Dim& dim : dims)
+      if (&dim == &dims[batch] || dim.kind == onnx::Dim::Kind::Value)
+        shape.push_back(&dim == &dims[batch] ? samples : dim.value);
+    if (dims[batch].kind == onnx::Dim::Kind::Unknown && shape.size() == dims.size())
+      import.shapes[input.name] = std::move(shape);
   }
+  return {};
 }
 
 // What the model is, but for the values of what trains: these change.
@@ -83,6 +98,7 @@ public:
 
   Diagnosed<TrainingModule> run() {
     if (auto read = this->read(); !read.ok()) return read.diagnostics();
+    if (Status turned = turnSamples(); !turned.ok()) return turned.error();
     if (Status begun = initialize(); !begun.ok()) return begun.error();
     if (Status made = extend(); !made.ok()) return made.error();
     return std::move(made_);
@@ -119,7 +135,8 @@ private:
     onnx::ImportOptions options = plan_.import;
     options.evaluator = &evaluator;
     options.variables = chosen->names;
-    settleBatch(model.graph, (plan_.batch + plan_.accumulate - 1) / plan_.accumulate, plan_, options);
+    const int64_t samples = (plan_.batch + plan_.accumulate - 1) / plan_.accumulate;
+    if (Status settled = settleBatch(model.graph, samples, plan_, options); !settled.ok()) return settled.error();
     for (const auto& [name, value] : plan_.fixed) options.given[name] = ModelValue::of(value);
     auto imported = onnx::importModel(model, options);
     if (!imported.ok()) return imported.diagnostics();
@@ -171,6 +188,59 @@ private:
       made_.inputs.push_back({.name = name, .placeholder = place.name(), .type = place.type()});
   }
 
+  // Samples lie along the first axis in the eyes of all that follows.
+  Status turnSamples() {
+    Module& module = *made_.module;
+    Function& predict = *module.findFunction(made_.predict);
+    loss_ = plan_.loss;
+    const std::vector<Placeholder*> outputs = outputsOf(predict);
+    if (loss_.output.empty() && !outputs.empty()) loss_.output = outputs.front()->name();
+    for (const auto& item : plan_.sampleAxes) {
+      const std::string& name = item.first;
+      const auto input = std::find_if(made_.inputs.begin(), made_.inputs.end(),
+                                      [&](const SampleInput& one) { return one.name == name; });
+      const bool isInput = input != made_.inputs.end();
+      Node* place = isInput                ? module.findStorage(input->placeholder)
+                    : name == loss_.output ? module.findStorage(name)
+                                           : nullptr;
+      if (place == nullptr) {
+        std::vector<std::string_view> names{loss_.output};
+        for (const SampleInput& one : made_.inputs) names.push_back(one.name);
+        return usage(fmt::format("there is no input with samples, or output that is compared, {}", quoted(name)),
+                     didYouMean(name, names));
+      }
+      const Type& type = place->type();
+      AGLOW_TRY(const int64_t axis, sampleAxis(plan_, name, static_cast<size_t>(type.rank())));
+      if (axis == 0) continue;
+      for (const auto& other : module.functions())
+        for (const std::vector<Placeholder*>& places : {inputsOf(*other), outputsOf(*other)})
+          if (other.get() != &predict && std::find(places.begin(), places.end(), place) != places.end())
+            return usage(fmt::format("function {} uses {} too: its samples have to lie along the first axis",
+                                     quoted(other->name()), quoted(name)));
+      const std::vector<int64_t> first = grad::frontFirst({axis}, type.rank());
+      Builder b(predict);
+      if (isInput) {
+        std::vector<int64_t> dims;
+        for (const int64_t a : first) dims.push_back(type.dim(static_cast<int>(a)));
+        AGLOW_TRY(Shape shape, Shape::create(dims));
+        Placeholder* rows = module.addPlaceholder(name + ".samples", type.withShape(std::move(shape)));
+        const Value turned = b.before(predict.front()).named(name).transposed(rows->result(), grad::inverse(first));
+        replaceAllUses(place->result(), turned);
+        module.eraseStorage(place);
+        input->placeholder = rows->name();
+        input->type = rows->type();
+      } else {
+        const std::vector<Node*> saves = predict.saves();
+        Node* save = *std::find_if(saves.begin(), saves.end(), [&](Node* s) { return s->input(1).node == place; });
+        const Value value = save->input(0);
+        predict.erase(save);
+        module.eraseStorage(place);
+        b.named(name).output(name, b.transposed(value, first));
+      }
+    }
+    return {};
+  }
+
   Status initialize() {
     Module& module = *made_.module;
     made_.model = hashOf(*module.findFunction(made_.predict), made_.step.variables);
@@ -210,7 +280,7 @@ private:
     if (module.findFunction(made_.evaluate) != nullptr)
       return usage(fmt::format("there is a function {} already", quoted(made_.evaluate)));
     Function& evaluate = *module.clone(predict, made_.evaluate);
-    AGLOW_TRY(made_.loss, addLoss(evaluate, plan_.loss));
+    AGLOW_TRY(made_.loss, addLoss(evaluate, loss_));
     AGLOW_OK(countSamples(savedAs(evaluate, made_.loss.output)));
     TrainingStep& step = made_.step;
     step.loss = made_.loss.loss;
@@ -242,13 +312,15 @@ private:
             fmt::format("expected samples along the first axis of the output {} {} and of every input, got {} "
                         "for {}",
                         quoted(made_.loss.output), output.type().text(), input.type.text(), quoted(input.name)),
-            "an input that is the same for all samples can be given once for all (--input)");
+            "name the axis of others (--sample-axis); an input that is the same for all samples can be given once for "
+            "all (--input)");
     if (made_.samples < 1) return usage("the model takes batches of no samples");
     return {};
   }
 
   const TrainingSource& source_;
   const TrainingPlan& plan_;
+  Loss loss_;  // the plan's, with the name of its output
   TrainingModule made_;
 };
 

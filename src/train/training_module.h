@@ -32,7 +32,10 @@ struct TrainingPlan {
   int64_t batch = 32;                        // samples of a step
   int64_t accumulate = 1;                    // runs that a step is cut into; more where the model has its own batch
   std::map<std::string, Tensor> fixed = {};  // inputs that are no samples: the same in every run
-  onnx::ImportOptions import = {};           // sizes that the model leaves open, but for the batch
+  // Inputs, and the output that is compared, whose samples lie along another axis than the first, by name. What trains
+  // takes and gives them with samples first.
+  std::map<std::string, int64_t> sampleAxes = {};
+  onnx::ImportOptions import = {};  // sizes that the model leaves open, but for the batch
 };
 
 // An input with a sample in each row.

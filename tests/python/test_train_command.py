@@ -81,6 +81,8 @@ def test_quiet_says_nothing(train):
     (["--data", "data.npz", "--initialize", "last.weight=xavir"], 1, "did you mean 'xavier'?"),
     (["--data", "data.npz", "--initialize", "last.weight=missing.npy"], 8, "missing.npy"),
     (["--data", "data.npz", "--initialize", "last.bias=y.npy"], 1, "last.bias"),
+    (["--data", "data.npz", "--sample-axis", "x=one"], 1, "expected the number of an axis"),
+    (["--data", "data.npz", "--sample-axis", "x=3"], 1, "cannot lie along axis 3"),
     (["--data", "data.npz", "--setting", "decay=x"], 1, "expected a number"),
     (["--data", "data.npz", "--schedule", "cosin"], 1, "is not a schedule"),
     (["--data", "x=x.npy"], 1, "--data names no targets"),
@@ -202,6 +204,27 @@ def test_first_values(backend, train, folder):
     np.testing.assert_array_equal(one["first.weight"], np.full((4, 16), 2, "f4"))
     assert np.ptp(one["last.weight"]) > 0.1 and not np.array_equal(one["last.weight"], other["last.weight"])
     np.testing.assert_array_equal(one["last.bias"], before["last.bias"])
+
+
+def test_samples_along_another_axis(aglow, folder):
+    """A text form that other functions share has its samples where they are."""
+    text = ("module {\n state @w : f32[4] = [1, 1, 1, 1]\n placeholder @x : f32[4,8]\n placeholder @y : f32[4,8]\n"
+            " placeholder @z : f32[4,8]\n func @main {\n %t = Transpose(@x) {perm = [1, 0]}\n %m = Mul(%t, @w)\n"
+            " %y = Transpose(%m) {perm = [1, 0]}\n Save(%y, @y)\n }\n")
+    (folder / "turned.graph").write_text(text + "}\n")
+    (folder / "shared.graph").write_text(text + " func @other {\n %z = Neg(@x)\n Save(%z, @z)\n }\n}\n")
+    np.save(folder / "t.npy", 3 * np.load(folder / "x.npy"))
+
+    def run(name):
+        return aglow("train", name, "--function", "main", "--data", "x=x.npy", "--data", "target=t.npy", "--loss",
+                     "squared-error", "--epochs", "40", "--batch", "8", "--rate", "0.1", "--sample-axis", "x=1",
+                     "--sample-axis", "y=1", "-o", "out.onnx", cwd=folder)
+
+    outcome = run("turned.graph")
+    assert outcome.code == 0, outcome.err
+    np.testing.assert_allclose(weights(folder / "out.onnx")["w"], np.full(4, 3), rtol=0.05)
+    refused = run("shared.graph")
+    assert refused.code == 1 and "function 'other' uses 'x' too" in refused.err, refused.err
 
 
 def test_inputs_that_are_the_same_for_all_samples(aglow, folder):

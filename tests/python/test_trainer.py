@@ -135,6 +135,43 @@ def test_what_constants_are_folded_to_can_be_trained():
     np.testing.assert_allclose(exported["held"], exported["turned"], rtol=1e-4, atol=1e-5)
 
 
+def steps_of_time(softmax, turned, batch="n"):
+    """Scores for each step of time, [time, batch, classes] if `turned`, by a recurrence over both axes."""
+    rng = np.random.default_rng(0)
+    nodes = [models.node("MatMul", "x weight", "a"), models.node("CumSum", "a time", "b"),
+             models.node("Tanh", "b", "c"), models.node("MatMul", "c head", "d" if softmax else "y")]
+    if softmax:
+        nodes.append(models.node("Softmax", "d", "y", axis=-1))
+    first = [5, batch] if turned else [batch, 5]
+    return models.model(nodes, [models.value("x", [*first, 4])], [models.value("y", [*first, 3])],
+                        {"weight": rng.standard_normal((4, 6)).astype("f4"), "time": np.int64(0 if turned else 1),
+                         "head": rng.standard_normal((6, 3)).astype("f4")})
+
+
+@pytest.mark.parametrize("options", [{}, {"softmax": True}, {"batch": 2}])
+def test_samples_along_another_axis(tmp_path, backend, options):
+    """Time before batch, in the input and the output: the same as for the model that has samples first, from the same
+    arrays; and what is exported takes what the model takes."""
+    options = {"softmax": False} | options
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((10, 5, 4)).astype("f4")
+    labels = x.cumsum(1)[:, :, :3].argmax(-1)
+    plain = trainer(model=steps_of_time(turned=False, **options), batch=4, backend=backend)
+    turned = trainer(model=steps_of_time(turned=True, **options), batch=4, backend=backend,
+                     sample_axes={"x": 1, "y": -2})
+    assert turned.inputs[0].shape == (None, 5, 4)
+    for made in (plain, turned):
+        made.fit(x, labels, epochs=4, rate=0.05)
+    for name, value in weights(plain).items():
+        np.testing.assert_allclose(turned.state[name], value, rtol=1e-4, atol=1e-5)
+    assert turned.evaluate(x, labels).accuracy == plain.evaluate(x, labels).accuracy > 0.5
+    np.testing.assert_allclose(turned.predict(x), plain.predict(x), rtol=1e-3, atol=1e-4)
+    turned.export(tmp_path / "out.onnx")
+    rows = np.ascontiguousarray(x[:2].transpose(1, 0, 2))
+    np.testing.assert_allclose(aglow.compile(tmp_path / "out.onnx", backend=backend)(rows).transpose(1, 0, 2),
+                               turned.predict(x[:2]), rtol=1e-4, atol=1e-5)
+
+
 def test_first_values(tmp_path, backend):
     """Of single variables and of patterns: the last that fits counts; biases are too small for xavier."""
     given = np.arange(48, dtype=np.float32).reshape(16, 3)
@@ -464,6 +501,10 @@ def test_ctrl_c_ends_a_training():
     ({"initialize": {"*.bias": "he"}}, ["no variable that fits '*.bias' has the axes that initializer 'he' needs"]),
     ({"train": "first.*", "initialize": {"last.*": "zero"}}, ["no variable 'last.*'"]),
     ({"initialize": {"last.bias": "constant:value=x"}}, ["expected SETTING=NUMBER, got 'value=x'"]),
+    ({"sample_axes": {"z": 1}}, ["there is no input with samples, or output that is compared, 'z'"]),
+    ({"sample_axes": {"x": 2}}, ["the samples of 'x', which has 2 axes, cannot lie along axis 2"]),
+    ({"model": training.classifier(batch=5), "sample_axes": {"x": 1}},
+     ["expected samples along the first axis of the output 'y'", "--sample-axis"]),
     ({"batch": 4, "accumulate": 5}, ["a batch of 4 samples cannot be cut into 5 runs"]),
 ])
 def test_wrong_plans(options, says):
