@@ -42,6 +42,8 @@ gcc-aarch64-linux-gnu | links it
 libc6-dev-arm64-cross | links it
 gdb                 | tests debug information
 binutils            | tests what objects hold
+ocl-icd-libopencl1  | finds drivers of OpenCL
+pocl-opencl-icd     | an OpenCL device on every processor
 '
 
 installed() { [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ?i* ]]; }

@@ -240,10 +240,9 @@ void aglow_options_free(aglow_options* options) { delete options; }
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name) {
   return setting(options != nullptr && name != nullptr, [&]() -> Status {
     // One that is there may need the code generator, which is loaded when there is something to compile.
-    const std::vector<std::string_view> known = backendNames();
     CompileOptions changed;
     changed.backend = name;
-    if (std::find(known.begin(), known.end(), name) == known.end()) AGLOW_OK(makeBackend(changed));
+    if (!isBackend(name)) AGLOW_OK(makeBackend(changed));
     options->compile.backend = name;
     return {};
   });

@@ -19,6 +19,7 @@ Command verifyCommand();
 Command inspectCommand();
 Command cacheCommand();
 Command opsCommand();
+Command devicesCommand();
 Command explainCommand();
 
 // Prints every error to stderr, with a line on where to read more, and gives the exit code.

@@ -147,7 +147,7 @@ Result<std::unique_ptr<Engine>> packageEngine(const RunRequest& request, const s
 Result<std::unique_ptr<Engine>> backendEngine(const onnx::Model& model, const RunRequest& request,
                                               const std::string& backend) {
   ModelOptions chosen = request.model;
-  const size_t colon = backend.find(':');
+  const size_t colon = isBackend(backend) ? std::string::npos : backend.find(':');
   chosen.backend = backend.substr(0, colon);
   if (colon != std::string::npos) {
     const std::string level = backend.substr(colon + 1);

@@ -46,6 +46,7 @@ constexpr const char* kExamples = R"(Examples:
   aglow train model.onnx --data image=x.npy --data target=y.npy -o trained.onnx
   aglow cache --clear                            forgets compiled models
   aglow ops --core                               the instructions a backend implements
+  aglow devices                                  what --backend opencl can run on
   aglow explain E301                             what an error code means
 
 Exit codes: 0 done, 1 usage, 2 bad model, 3 not supported, 4 out of resources, 5 mismatch, 6 device, 7 internal,
@@ -58,7 +59,7 @@ ExitCode run(int argc, char** argv) {
                         .footer = kExamples,
                         .commands = {runCommand(), compileCommand(), benchCommand(), verifyCommand(), profileCommand(),
                                      quantReportCommand(), trainCommand(), inspectCommand(), cacheCommand(),
-                                     opsCommand(), explainCommand()}};
+                                     opsCommand(), devicesCommand(), explainCommand()}};
   const Result<Action> action = parse(program, argc, argv);
   return action.ok() ? (*action)() : report(action.error());
 }

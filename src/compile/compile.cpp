@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "backends/interpreter/interpreter.h"
+#include "backends/opencl/opencl.h"
 #ifdef AGLOW_LLVM
 #include "backends/cpu/cpu.h"
 #endif
@@ -21,27 +22,42 @@ namespace aglow {
 
 namespace {
 
-using MakeBackend = Result<std::shared_ptr<const Backend>>(const CompileOptions& options);
+// `device` is what stands after the name and a colon.
+using MakeBackend = Result<std::shared_ptr<const Backend>>(const CompileOptions& options, std::string_view device);
 
 struct BackendRow {
   std::string_view name;
   MakeBackend* make;
+  bool devices = false;  // has several to choose from
 };
 
-// The fastest comes last.
+// What is taken where nobody names one comes last.
 constexpr BackendRow kBackends[] = {
+    {"opencl",
+     [](const CompileOptions&, std::string_view device) -> Result<std::shared_ptr<const Backend>> {
+       AGLOW_TRY(std::shared_ptr<const Backend> backend, OpenClBackend::create(device));
+       return backend;
+     },
+     true},
     {kReferenceBackend,
-     [](const CompileOptions&) -> Result<std::shared_ptr<const Backend>> {
+     [](const CompileOptions&, std::string_view) -> Result<std::shared_ptr<const Backend>> {
        return std::shared_ptr<const Backend>(std::make_shared<Interpreter>());
      }},
 #ifdef AGLOW_LLVM
     {"cpu",
-     [](const CompileOptions& options) -> Result<std::shared_ptr<const Backend>> {
+     [](const CompileOptions& options, std::string_view) -> Result<std::shared_ptr<const Backend>> {
        AGLOW_TRY(std::shared_ptr<const Backend> backend, CpuBackend::create(options.target));
        return backend;
      }},
 #endif
 };
+
+// The row that a name means, which may go on with a device.
+const BackendRow* rowOf(std::string_view name) {
+  for (const BackendRow& row : kBackends)
+    if (name == row.name || (row.devices && name.starts_with(row.name) && name[row.name.size()] == ':')) return &row;
+  return nullptr;
+}
 
 // A graph that did not come from a model file takes and gives its placeholders under their own names.
 Interface interfaceOf(const Function& function) {
@@ -105,12 +121,14 @@ std::vector<std::string_view> backendNames() {
   return names;
 }
 
+bool isBackend(std::string_view name) { return rowOf(name) != nullptr; }
+
 std::string_view defaultBackend() { return std::end(kBackends)[-1].name; }
 
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options) {
   const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
-  for (const BackendRow& row : kBackends)
-    if (row.name == name) return row.make(options);
+  if (const BackendRow* row = rowOf(name))
+    return row->make(options, name.substr(std::min(name.size(), row->name.size() + 1)));
   return Error{.code = Code::Usage,
                .message = fmt::format("there is no backend '{}'", name),
                .where = {},
@@ -159,9 +177,7 @@ static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, con
 static Diagnosed<Compilation> compilePackage(const std::string& path, const CompileOptions& options) {
   if (!options.startFrom.empty() || !options.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "a package is compiled: there is no phase to begin or to end with"};
-  const std::vector<std::string_view> backends = backendNames();
-  if (!options.backend.empty() && std::find(backends.begin(), backends.end(), options.backend) == backends.end())
-    return makeBackend(options).error();
+  if (!options.backend.empty() && !isBackend(options.backend)) return makeBackend(options).error();
   auto package = openPackage(path);
   if (!package.ok()) return package.error();
   if (Status known = checkFunctions(options.functions, package->functionNames()); !known.ok()) return known.error();

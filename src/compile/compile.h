@@ -84,6 +84,8 @@ Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOpt
 // The backend that the options name; Usage error with the names there are.
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options);
 std::vector<std::string_view> backendNames();
+// Whether a backend has this name, which may go on with a device: opencl:0/1.
+bool isBackend(std::string_view name);
 // The one that is taken where nobody names one: the fastest that this build has.
 std::string_view defaultBackend();
 // The one that others are compared with; every build has it.

@@ -8,6 +8,7 @@
 #include "counter_module.h"
 #include "graph/builder.h"
 #include "graph/text.h"
+#include "host_backends.h"
 #include "inst/text.h"
 
 namespace aglow {
@@ -43,11 +44,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, OnBackend, ::testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const std::string_view name : backendNames()) names.emplace_back(name);
-                           return names;
-                         }()));
+INSTANTIATE_TEST_SUITE_P(Backends, OnBackend, ::testing::ValuesIn(testing_support::hostBackends()));
 
 TEST_P(OnBackend, RunsFunctionsByNameOverOneState) {
   const std::unique_ptr<Executable> executable = loaded(kCounter, options());

@@ -7,6 +7,7 @@
 
 #include "counter_module.h"
 #include "graph/text.h"
+#include "host_backends.h"
 #include "runtime/threads.h"
 
 namespace aglow {
@@ -41,11 +42,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, OnNetwork, ::testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const std::string_view name : backendNames()) names.emplace_back(name);
-                           return names;
-                         }()));
+INSTANTIATE_TEST_SUITE_P(Backends, OnNetwork, ::testing::ValuesIn(testing_support::hostBackends()));
 
 std::vector<double> added(Network& network, double a, double b) {
   const Values values = {{"step", ModelValue::of(row(a, b))}};

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "host_backends.h"
 #include "loaded_network.h"
 #include "pause.h"
 #include "runtime/threads.h"
@@ -92,11 +93,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, SideBySide, ::testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const std::string_view name : backendNames()) names.emplace_back(name);
-                           return names;
-                         }()));
+INSTANTIATE_TEST_SUITE_P(Backends, SideBySide, ::testing::ValuesIn(testing_support::hostBackends()));
 
 Status runOn(Network& network, const Tensor& x, const Tensor& y, size_t function = 0, RunObserver* observer = nullptr) {
   return network.run(function, std::vector{x.ref()}, std::vector{y.ref()}, observer);

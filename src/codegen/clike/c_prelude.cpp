@@ -1,13 +1,15 @@
+#include <fmt/format.h>
+
 #include "codegen/clike/c_text.h"
 
 namespace aglow::codegen {
 
-std::string_view cPrelude() {
-  return R"(#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
+std::string cPrelude() {
+  return fmt::format("#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n\n{}", sharedPrelude());
+}
 
-// NaN wins.
+std::string_view sharedPrelude() {
+  return R"(// NaN wins.
 #define ORDER(K, T)                                                                    \
   static inline T min_##K(T a, T b) { return a < b || a != a ? a : b; }                \
   static inline T max_##K(T a, T b) { return b < a || a != a ? a : b; }
@@ -48,7 +50,7 @@ struct narrow_float {
 static inline double widen(uint32_t bits, struct narrow_float f) {
   const uint32_t magnitude = bits & (f.sign - 1), one = 1u << f.mantissa;
   const int exponent = (int)(magnitude >> f.mantissa);
-  double x = ldexp(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one,
+  double x = ldexp((double)(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one),
                    (exponent == 0 ? 1 : exponent) - f.bias - f.mantissa);
   if (magnitude > f.largest || (bits == f.sign && f.nan[1] == f.sign))
     x = magnitude == f.overflow[0] && f.overflow[0] != f.nan[0] ? INFINITY : NAN;
@@ -59,13 +61,14 @@ static inline uint32_t narrow(double x, struct narrow_float f, bool saturate) {
   const int negative = signbit(x) != 0;
   if (x != x) return f.nan[negative];
   const double a = fmin(fabs(x), 0x1p1000);
-  const int exponent = a < ldexp(1, 1 - f.bias) ? 1 - f.bias : ilogb(a);
-  const double magnitude = rint(ldexp(a, f.mantissa - exponent)) + ldexp(exponent + f.bias - 1, f.mantissa);
+  const int exponent = a < ldexp(1.0, 1 - f.bias) ? 1 - f.bias : ilogb(a);
+  const double magnitude =
+      rint(ldexp(a, f.mantissa - exponent)) + ldexp((double)(exponent + f.bias - 1), f.mantissa);
   if (magnitude > f.largest) return saturate ? f.largest | (negative ? f.sign : 0) : f.overflow[negative];
   return magnitude == 0 && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
 }
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
-static inline double widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp(1, bits - 127); }
+static inline double widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp(1.0, bits - 127); }
 static inline uint8_t narrow_scale(double x, bool saturate, int rounding) {
   if (!(x >= 0)) return 255;
   int exponent;

@@ -10,7 +10,9 @@
 namespace aglow::codegen {
 
 // What the functions use, to stand once before them: <stdint.h> and <math.h>, total integer arithmetic, narrow floats.
-std::string_view cPrelude();
+std::string cPrelude();
+// The same without what C alone has to include: other languages bring the names of types and functions themselves.
+std::string_view sharedPrelude();
 
 // int32_t name(void* const* p, int64_t begin, int64_t end): the units begin to end of the nest. p holds the addresses
 // of the operands; an epilogue finds what it is given at the address after them.

@@ -1,0 +1,127 @@
+#include "backends/opencl/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "support/quote.h"
+
+namespace aglow::opencl {
+
+namespace {
+
+// A text of the platform or device; what it does not tell stays empty.
+template <class Call, class Of>
+std::string textOf(Call call, Of of, Info what) {
+  size_t bytes = 0;
+  if (call(of, what, 0, nullptr, &bytes) != kSuccess || bytes == 0) return {};
+  std::string text(bytes, '\0');
+  if (call(of, what, bytes, text.data(), nullptr) != kSuccess) return {};
+  text.resize(text.find('\0') == std::string::npos ? bytes : text.find('\0'));
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+template <class T>
+T numberOf(const Api& api, DeviceId id, Info what) {
+  T value{};
+  return api.GetDeviceInfo(id, what, sizeof value, &value, nullptr) == kSuccess ? value : T{};
+}
+
+Device describe(const Api& api, Platform platform, DeviceId id) {
+  Device device{.api = &api, .platform = platform, .id = id};
+  device.platformName = textOf(api.GetPlatformInfo, platform, kPlatformName);
+  device.name = textOf(api.GetDeviceInfo, id, kDeviceName);
+  device.version = textOf(api.GetDeviceInfo, id, kDeviceVersion);
+  device.driver = textOf(api.GetDeviceInfo, id, kDriverVersion);
+  const std::string extensions = textOf(api.GetDeviceInfo, id, kDeviceExtensions);
+  device.doubles = extensions.find("cl_khr_fp64") != std::string::npos;
+  device.halves = extensions.find("cl_khr_fp16") != std::string::npos;
+  device.exactQuotients = (numberOf<Bits>(api, id, kDeviceFloatConfig) & kExactQuotients) != 0;
+  device.type = numberOf<Bits>(api, id, kDeviceType);
+  device.available = numberOf<uint32_t>(api, id, kDeviceAvailable) != 0;
+  device.unifiedMemory = numberOf<uint32_t>(api, id, kDeviceUnifiedMemory) != 0;
+  device.computeUnits = numberOf<uint32_t>(api, id, kDeviceComputeUnits);
+  device.clockMhz = numberOf<uint32_t>(api, id, kDeviceClock);
+  device.globalBytes = numberOf<uint64_t>(api, id, kDeviceGlobalMemory);
+  device.localBytes = numberOf<uint64_t>(api, id, kDeviceLocalMemory);
+  device.allocationBytes = numberOf<uint64_t>(api, id, kDeviceMostAllocation);
+  device.groupItems = numberOf<size_t>(api, id, kDeviceGroupItems);
+  return device;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// A number, or a part of the name.
+bool fits(std::string_view wanted, int number, const std::string& name) {
+  if (wanted.empty()) return true;
+  int value = 0;
+  const auto [end, fault] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), value);
+  if (fault == std::errc() && end == wanted.data() + wanted.size()) return value == number;
+  return lower(name).find(lower(wanted)) != std::string::npos;
+}
+
+}  // namespace
+
+std::string Device::address() const { return fmt::format("{}/{}", platformNumber, number); }
+
+Result<std::vector<Device>> devices() {
+  AGLOW_TRY(const Api* api, openApi());
+  uint32_t count = 0;
+  const int32_t asked = api->GetPlatformIDs(0, nullptr, &count);
+  if (asked == kPlatformNotFound || (asked == kSuccess && count == 0))
+    return Error{.code = Code::Device,
+                 .message = "OpenCL has no platform: its loader found no driver",
+                 .where = {},
+                 .hint =
+                     "drivers are listed in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says; on Debian and "
+                     "Ubuntu, pocl-opencl-icd is one for processors"};
+  if (asked != kSuccess) return fault("clGetPlatformIDs", asked);
+  std::vector<Platform> platforms(count);
+  if (const int32_t got = api->GetPlatformIDs(count, platforms.data(), nullptr); got != kSuccess)
+    return fault("clGetPlatformIDs", got);
+  std::vector<Device> found;
+  for (uint32_t p = 0; p < count; ++p) {
+    uint32_t number = 0;
+    if (api->GetDeviceIDs(platforms[p], kAnyDevice, 0, nullptr, &number) != kSuccess || number == 0) continue;
+    std::vector<DeviceId> ids(number);
+    if (api->GetDeviceIDs(platforms[p], kAnyDevice, number, ids.data(), nullptr) != kSuccess) continue;
+    for (uint32_t d = 0; d < number; ++d) {
+      Device& device = found.emplace_back(describe(*api, platforms[p], ids[d]));
+      device.platformNumber = static_cast<int>(p);
+      device.number = static_cast<int>(d);
+    }
+  }
+  return found;
+}
+
+Result<Device> chooseDevice(std::string_view choice) {
+  AGLOW_TRY(const std::vector<Device> all, devices());
+  const size_t slash = choice.find('/');
+  const std::string_view platform = slash == std::string_view::npos ? std::string_view{} : choice.substr(0, slash);
+  const std::string_view wanted = slash == std::string_view::npos ? choice : choice.substr(slash + 1);
+  const Device* chosen = nullptr;
+  for (const Device& device : all) {
+    if (!device.available || !fits(platform, device.platformNumber, device.platformName) ||
+        !fits(wanted, device.number, device.name))
+      continue;
+    if (chosen == nullptr || (chosen->type != kTypeGpu && device.type == kTypeGpu && choice.empty())) chosen = &device;
+  }
+  if (chosen != nullptr) return *chosen;
+  std::string known;
+  for (const Device& device : all)
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.address(), device.name);
+  if (known.empty()) return Error{.code = Code::Device, .message = "no platform of OpenCL has a device"};
+  return Error{.code = Code::Device,
+               .message = fmt::format("there is no OpenCL device {}", quoted(choice)),
+               .where = {},
+               .hint = fmt::format("the machine has {}; `aglow devices` tells more", known)};
+}
+
+}  // namespace aglow::opencl

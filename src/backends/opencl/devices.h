@@ -1,0 +1,37 @@
+// The OpenCL devices of the machine, and the choice of one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/opencl/api.h"
+
+namespace aglow::opencl {
+
+struct Device {
+  const Api* api = nullptr;
+  Platform platform = nullptr;
+  DeviceId id = nullptr;
+  int platformNumber = 0, number = 0;  // from 0, as the loader lists them
+  std::string platformName, name, version, driver;
+  Bits type = 0;
+  bool available = false, unifiedMemory = false;
+  bool doubles = false, halves = false;  // f64 and f16 arithmetic
+  bool exactQuotients = false;           // can round quotients and roots of f32 to nearest
+  uint32_t computeUnits = 0, clockMhz = 0;
+  uint64_t globalBytes = 0, localBytes = 0, allocationBytes = 0;  // the last: of one buffer, at most
+  uint64_t groupItems = 0;
+
+  // "0/1", which selects it.
+  std::string address() const;
+};
+
+// All devices of all platforms. None where platforms have none; Device error without a loader or platform.
+Result<std::vector<Device>> devices();
+
+// By `platform/device`: numbers, or a part of their names in any letter case. Either may be left out; the first that
+// fits is taken, a GPU before others where nothing is said. Device where there is none, with those there are.
+Result<Device> chooseDevice(std::string_view choice);
+
+}  // namespace aglow::opencl

@@ -1,0 +1,18 @@
+// Programs on a device.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/opencl/devices.h"
+#include "codegen/clike/launch.h"
+
+namespace aglow::opencl {
+
+// TooLarge where the device has no room for the programs, before anything is allocated there. Device with the text and
+// the compiler's words where a kernel cannot be built.
+Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs, const Device& device,
+                                                   const codegen::DeviceShape& shape, const BackendOptions& options);
+
+}  // namespace aglow::opencl

@@ -1,0 +1,38 @@
+// The OpenCL backend: kernels as text for the driver's compiler, memory and queues of one device.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backends/backend.h"
+#include "backends/opencl/devices.h"
+#include "backends/opencl/fuse_policy.h"
+#include "codegen/clike/launch.h"
+
+namespace aglow {
+
+class OpenClBackend final : public Backend {
+public:
+  // The device as opencl::chooseDevice takes it; Device where there is none, or it lacks what all kernels need.
+  static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device);
+
+  const opencl::Device& device() const { return device_; }
+  std::string_view name() const override { return "opencl"; }
+  Decision supports(const Node& node) const override;
+  Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
+  void changePhases(PhaseList& phases) const override;
+  const FusePolicy* fusePolicy() const override { return &fusing_; }
+  using Backend::compile;
+  Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
+                                              const BackendOptions& options) const override;
+
+private:
+  OpenClBackend(opencl::Device device, const codegen::DeviceShape& shape)
+      : device_(std::move(device)), shape_(shape), fusing_(shape.localBytes) {}
+
+  opencl::Device device_;
+  codegen::DeviceShape shape_;
+  opencl::DeviceFusePolicy fusing_;
+};
+
+}  // namespace aglow

@@ -1,0 +1,95 @@
+// What kernels of all operators are written with.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "codegen/clike/launch.h"
+#include "codegen/clike/nest_printer.h"
+#include "inst/fused.h"
+#include "support/check.h"
+
+namespace aglow::codegen {
+
+// A text with $words in it, each replaced by what stands for it.
+struct Word {
+  std::string_view name;
+  std::string text;
+  Word(std::string_view n, std::string t) : name(n), text(std::move(t)) {}
+  Word(std::string_view n, int64_t number) : name(n), text(std::to_string(number)) {}
+};
+std::string fill(std::string_view text, std::initializer_list<Word> words);
+
+// The unsigned integer that has the bytes of an element.
+ElemKind rawKind(ElemKind kind);
+
+// One kernel of an instruction. Its anchor is what computes, and what is fused with that is the epilogue.
+class KernelWriter {
+public:
+  KernelWriter(const Program& program, const Instr& instr, const DeviceShape& shape);
+
+  const Instr& anchor() const { return anchor_; }
+  const Attrs& attrs() const { return anchor_.attrs; }
+  const DeviceShape& shape() const { return shape_; }
+  const Type& in(size_t i) const { return typeOf(anchor_.inputs()[i].region); }
+  const Type& out(size_t i = 0) const { return typeOf(anchor_.results()[i].region); }
+  bool has(size_t i) const { return i < anchor_.inputs().size() && anchor_.inputs()[i].region != kNoRegion; }
+  ElemKind kindOf(size_t input) const { return storageKind(in(input).kind()); }
+  ElemKind resultKind() const { return storageKind(out().kind()); }
+
+  // Integers that number the elements of all operands.
+  const std::string& indexType() const { return indexType_; }
+
+  // Pointers to operands of the anchor, by the name they get; elements as they are stored, or as another kind.
+  void input(size_t i, const std::string& name);
+  void input(size_t i, const std::string& name, ElemKind as);
+  void result(size_t i, const std::string& name);
+  void result(size_t i, const std::string& name, ElemKind as);
+  void scratch(const std::string& name, ElemKind as);
+  // To report an index (a statement), unless the instruction's predicate is false everywhere.
+  std::string reportIndex(const std::string& index);
+
+  // Statements that define i0, i1, ... of a shape from the number of an element.
+  std::string indices(const std::vector<int64_t>& dims, const std::string& number) const;
+  // The same for the epilogue's axes, and the statements that compute on from the variable `given` and store.
+  std::string resultIndices(const std::string& number) const;
+  std::string epilogue();
+
+  // The kernel: items of these statements, a group of `group` each; `number` of them (a first statement keeps others
+  // out).
+  Launch finish(std::string_view statements, std::array<int64_t, 2> items, std::array<int64_t, 2> group);
+  // One item for each of `points`, which is numbered by `point`.
+  Launch perPoint(int64_t points, std::string_view statements);
+
+private:
+  friend std::vector<Launch> nestLaunches(const Program&, const Instr&, std::span<const nest::Nest>,
+                                          const DeviceShape&);
+
+  const Type& typeOf(RegionId id) const { return program_[id].type; }
+  // The number of the kernel's parameter for an operand of the instruction.
+  size_t parameter(int operand);
+  int operandOf(RegionId region) const;
+  void pointer(int operand, const std::string& name, ElemKind kind, bool writes);
+
+  const Program& program_;
+  const Instr& instr_;
+  const Instr& anchor_;
+  const DeviceShape& shape_;
+  std::string indexType_;
+  std::vector<int> arguments_;
+  std::string tables_, declarations_;
+};
+
+// The kernels of nests, one after the other.
+std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
+                                 const DeviceShape& shape);
+
+// By operator.
+using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
+MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argReduceLaunches, scanLaunches, topKLaunches,
+    gatherLaunches, scatterLaunches, observeLaunches, moveLaunches, copyLaunches;
+
+}  // namespace aglow::codegen

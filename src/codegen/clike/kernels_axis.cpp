@@ -1,0 +1,469 @@
+// Along axes and at computed places: reductions, scans, the largest, gathering and scattering; and what moves elements.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/clike/kernel_writer.h"
+#include "codegen/nest/build.h"
+#include "codegen/nest/kinds.h"
+#include "ops/all_ops.h"
+#include "ops/axes.h"
+#include "ops/observed.h"
+#include "reference/arithmetic.h"
+#include "reference/axis_lines.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+// In which kind sums and products are taken.
+ElemKind wideKind(ElemKind kind) {
+  const ElemKind computed = nest::computedKind(kind);
+  return isFloat(computed) ? ElemKind::Float64 : isSigned(computed) ? ElemKind::Int64 : ElemKind::UInt64;
+}
+
+uint64_t neutral(Scalar combine, ElemKind element, ElemKind kind) {
+  const bool max = combine == Scalar::Max;
+  if (combine == Scalar::Max || combine == Scalar::Min) {
+    if (isFloat(kind)) return std::bit_cast<uint64_t>(max ? lowestOf<double>(element) : highestOf<double>(element));
+    if (isSigned(kind)) return static_cast<uint64_t>(max ? lowestOf<int64_t>(element) : highestOf<int64_t>(element));
+    return max ? lowestOf<uint64_t>(element) : highestOf<uint64_t>(element);
+  }
+  const bool one = combine == Scalar::Mul;
+  return isFloat(kind) ? std::bit_cast<uint64_t>(one ? 1.0 : 0.0) : uint64_t{one};
+}
+
+Scalar combineOf(std::string_view word) {
+  return word == "max"                     ? Scalar::Max
+         : word == "min"                   ? Scalar::Min
+         : word == "prod" || word == "mul" ? Scalar::Mul
+                                           : Scalar::Add;
+}
+
+// The element at offset + sum of index * stride of one operand goes to such a place of another.
+nest::Nest moved(const Instr& instr, const Program& program, const std::vector<int64_t>& dims, size_t from,
+                 std::vector<int64_t> fromStrides, int64_t fromOffset, std::vector<int64_t> toStrides,
+                 int64_t toOffset) {
+  nest::Nest nest;
+  for (const Operand& operand : instr.operands) {
+    if (operand.region == kNoRegion) {
+      nest.operands.push_back({.access = operand.access});
+      continue;
+    }
+    const Type& type = program[operand.region].type;
+    nest.operands.push_back({.kind = rawKind(type.kind()), .access = operand.access, .elements = type.elements()});
+  }
+  const ElemKind kind = nest.operands[0].kind;
+  // Neighbouring axes that both walk as one become one.
+  std::vector<int64_t> fromSteps, toSteps;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    if (dims[axis] == 1) continue;
+    if (!nest.axes.empty() && fromSteps.back() == fromStrides[axis] * dims[axis] &&
+        toSteps.back() == toStrides[axis] * dims[axis]) {
+      nest.axes.back().extent *= dims[axis];
+      fromSteps.back() = fromStrides[axis];
+      toSteps.back() = toStrides[axis];
+      continue;
+    }
+    nest.axes.push_back({.extent = dims[axis]});
+    fromSteps.push_back(fromStrides[axis]);
+    toSteps.push_back(toStrides[axis]);
+  }
+  if (nest.axes.empty()) {
+    nest.axes.push_back({});
+    fromSteps.push_back(0);
+    toSteps.push_back(0);
+  }
+  nest.accesses.push_back(
+      {.operand = static_cast<int>(from), .kind = kind, .strides = std::move(fromSteps), .offset = fromOffset});
+  nest.accesses.push_back({.operand = 0, .kind = kind, .strides = std::move(toSteps), .offset = toOffset});
+  nest.values.push_back({.op = nest::Expr::Op::Load, .kind = kind, .a = 0});
+  nest::Stage stage;
+  stage.each = {.begin = 0, .end = 1, .stores = {{.value = 0, .access = 1}}};
+  nest.stages.push_back(std::move(stage));
+  return nest;
+}
+
+int64_t dot(const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < index.size(); ++i) sum += index[i] * strides[i];
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Launch> copyLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  const int64_t elements = program[instr.operands[0].region].type.elements();
+  const nest::Nest nest = moved(instr, program, {elements}, 1, {1}, 0, {1}, 0);
+  return nestLaunches(program, instr, {&nest, 1}, shape);
+}
+
+// Transpose, Slice, Concat, Pad: copies with strides, one after the other.
+std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  const Attrs& attrs = instr.attrs;
+  const auto typeOf = [&](size_t operand) -> const Type& { return program[instr.operands[operand].region].type; };
+  const Shape &y = typeOf(0).shape(), &x = typeOf(1).shape();
+  const std::vector<int64_t> to = y.strides();
+  std::vector<int64_t> from = x.strides();
+  std::vector<nest::Nest> nests;
+  switch (opOf(attrs.op())) {
+    case Op::Transpose: {
+      std::vector<int64_t> permuted;
+      for (const int64_t axis : attrs.ints("perm")) permuted.push_back(from[static_cast<size_t>(axis)]);
+      nests.push_back(moved(instr, program, y.dims(), 1, permuted, 0, to, 0));
+      break;
+    }
+    case Op::Slice: {
+      const int64_t start = dot(attrs.ints("starts"), from);
+      const std::vector<int64_t> steps = filled(attrs.ints("steps"), y.rank(), 1);
+      for (size_t axis = 0; axis < from.size(); ++axis) from[axis] *= y[static_cast<int>(axis)] > 1 ? steps[axis] : 0;
+      nests.push_back(moved(instr, program, y.dims(), 1, from, start, to, 0));
+      break;
+    }
+    case Op::Concat: {
+      const auto axis = static_cast<int>(attrs.integer("axis"));
+      int64_t position = 0;
+      for (size_t part = 1; part < instr.operands.size(); ++part) {
+        const Shape& one = typeOf(part).shape();
+        nests.push_back(
+            moved(instr, program, one.dims(), part, one.strides(), 0, to, position * to[static_cast<size_t>(axis)]));
+        position += one[axis];
+      }
+      break;
+    }
+    default:
+      nests.push_back(moved(instr, program, y.dims(), 2, std::vector<int64_t>(to.size(), 0), 0, to, 0));
+      nests.push_back(moved(instr, program, x.dims(), 1, from, 0, to, dot(attrs.ints("before"), to)));
+  }
+  return nestLaunches(program, instr, nests, shape);
+}
+
+std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  if (instr.kind == Instr::Kind::Compute && reducedRow(program, instr) > 0) {
+    const Result<BodyForm> form = formOf(program, bodySteps(instr));
+    if (form.ok() && !form->anchored) {
+      const nest::Nest nest = nest::nestOf(program, instr);
+      return nestLaunches(program, instr, {&nest, 1}, shape);
+    }
+  }
+  KernelWriter writer(program, instr, shape);
+  const std::string& how = writer.attrs().word("kind");
+  const Scalar combine = combineOf(how);
+  const ElemKind kind = writer.kindOf(0), given = nest::computedKind(kind);
+  const bool extremum = combine == Scalar::Max || combine == Scalar::Min;
+  ElemKind sums = extremum ? given : wideKind(kind);
+  if (sums == ElemKind::Bool) sums = ElemKind::UInt32;
+  const Shape& x = writer.in(0).shape();
+  const std::vector<int64_t> strides = x.strides();
+  const std::vector<int64_t>& axes = writer.attrs().ints("axes");
+  writer.input(0, "x");
+  std::string place = "0";
+  int kept = 0;
+  int64_t count = 1;
+  TextBlock loops;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const int64_t stride = strides[static_cast<size_t>(axis)];
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+      place += fmt::format(" + i{} * {}", kept++, stride);
+      continue;
+    }
+    if (writer.attrs().flag("keepdims")) ++kept;
+    count *= x[axis];
+    loops.open(fmt::format("for ({0} r{1} = 0; r{1} < {2}; ++r{1})", writer.indexType(), axis, x[axis]));
+    place += fmt::format(" + r{} * {}", axis, stride);
+  }
+  loops.line(fmt::format("sum = {};",
+                         appliedText(combine, sums, "sum", convertedText(kind, sums, fmt::format("x[{}]", place)))));
+  for (size_t i = 0; i < axes.size(); ++i) loops.close();
+  std::string text = writer.resultIndices("point");
+  text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, neutral(combine, kind, sums)));
+  text += loops.take();
+  if (how == "mean") {
+    const uint64_t divisor =
+        isFloat(sums) ? std::bit_cast<uint64_t>(static_cast<double>(count)) : static_cast<uint64_t>(count);
+    text += fmt::format("sum = {};\n", appliedText(Scalar::Div, sums, "sum", numberText(sums, divisor)));
+  }
+  text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sums, given, "sum"));
+  return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
+}
+
+std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
+  const ElemKind kind = writer.kindOf(0), computed = nest::computedKind(kind);
+  writer.input(0, "x");
+  const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
+  const std::string text =
+      writer.resultIndices("point") +
+      fill(R"(const $I first = point / $stride * $line + point % $stride;
+int64_t given = 0;
+$T held = $start;
+for ($I i = 1; i < $extent; ++i) {
+  const $T value = $value;
+  const bool wins = held != held ? value != value && $last : value != value || $better || ($last && value == held);
+  if (!wins) continue;
+  given = i;
+  held = value;
+}
+)",
+           {{"I", writer.indexType()},
+            {"T", typeName(computed)},
+            {"stride", lines.stride},
+            {"line", lines.stride * lines.extent},
+            {"extent", lines.extent},
+            {"start", convertedText(kind, computed, "x[first]")},
+            {"value", convertedText(kind, computed, fmt::format("x[first + i * {}]", lines.stride))},
+            {"better", largest ? "held < value" : "value < held"},
+            {"last", last ? "true" : "false"}});
+  return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
+}
+
+std::vector<Launch> scanLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
+  const ElemKind kind = writer.kindOf(0), sums = wideKind(kind);
+  const Scalar combine = combineOf(writer.attrs().word("kind"));
+  writer.input(0, "x");
+  writer.result(0, "y");
+  const std::string text =
+      fill(R"(const $I first = point / $stride * $line + point % $stride;
+$T held = $start;
+for ($I step = 0; step < $extent; ++step) {
+  const $I at = first + $i * $stride;
+  const $T next = $next;
+  y[at] = $stored;
+  held = next;
+}
+)",
+           {{"I", writer.indexType()},
+            {"T", typeName(sums)},
+            {"stride", lines.stride},
+            {"line", lines.stride * lines.extent},
+            {"extent", lines.extent},
+            {"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", lines.extent - 1) : "step"},
+            {"start", numberText(sums, neutral(combine, kind, sums))},
+            {"next", appliedText(combine, sums, "held", convertedText(kind, sums, "x[at]"))},
+            {"stored", convertedText(sums, kind, writer.attrs().flag("exclusive") ? "held" : "next")}});
+  return {writer.perPoint(lines.outer * lines.stride, text)};
+}
+
+// An element's place is the number of those that come before it; who knows that k do is done.
+std::vector<Launch> topKLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
+  const ElemKind kind = writer.kindOf(0), computed = nest::computedKind(kind);
+  const bool largest = writer.attrs().flag("largest");
+  writer.input(0, "x");
+  writer.result(0, "values");
+  writer.result(1, "places");
+  // NaN counts as the largest.
+  const auto below = [](std::string_view a, std::string_view b) {
+    return fmt::format("({0} < {1} || ({1} != {1} && {0} == {0}))", a, b);
+  };
+  const std::string text =
+      fill(R"(const $I own = point / $stride % $extent, first = point - own * $stride;
+const $T value = $value;
+$I before = 0;
+for ($I i = 0; i < $extent && before < $k; ++i) {
+  const $T other = $other;
+  if ($ahead || (i < own && !$behind)) ++before;
+}
+if (before < $k) {
+  const $I to = point / $line * ($k * $stride) + before * $stride + point % $stride;
+  values[to] = x[point];
+  places[to] = own;
+}
+)",
+           {{"I", writer.indexType()},
+            {"T", typeName(computed)},
+            {"stride", lines.stride},
+            {"line", lines.stride * lines.extent},
+            {"extent", lines.extent},
+            {"k", writer.attrs().integer("k")},
+            {"value", convertedText(kind, computed, "x[point]")},
+            {"other", convertedText(kind, computed, fmt::format("x[first + i * {}]", lines.stride))},
+            {"ahead", largest ? below("value", "other") : below("other", "value")},
+            {"behind", largest ? below("other", "value") : below("value", "other")}});
+  return {writer.perPoint(writer.in(0).elements(), text)};
+}
+
+namespace {
+
+// Statements that define `position` from an element of the indices; those outside of the axis are reported, and
+// skipped.
+std::string checkedPosition(KernelWriter& writer, const std::string& number, int64_t extent, std::string_view skip) {
+  const std::string report = writer.reportIndex("index");
+  return fmt::format(R"(const int64_t index = {};
+if (index < -INT64_C({}) || index >= INT64_C({})) {{
+  {}
+  {}
+}}
+const {} position = ({})(index < 0 ? index + {} : index);
+)",
+                     convertedText(writer.kindOf(1), ElemKind::Int64, fmt::format("indices[{}]", number)), extent,
+                     extent, report, skip, writer.indexType(), writer.indexType(), extent);
+}
+
+// Where there is nothing to move, indices are still checked.
+std::vector<Launch> checkLaunches(const Program& program, const Instr& instr, const DeviceShape& shape, int64_t axis) {
+  KernelWriter writer(program, instr, shape);
+  const int64_t count = writer.in(1).elements();
+  if (count == 0) return {};
+  writer.input(1, "indices");
+  return {writer.perPoint(count, checkedPosition(writer, "point", writer.in(0).dim(static_cast<int>(axis)), "return;") +
+                                     "(void)position;\n")};
+}
+
+}  // namespace
+
+std::vector<Launch> gatherLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
+  if (writer.out().elements() == 0) return checkLaunches(program, instr, shape, writer.attrs().integer("axis"));
+  const int64_t count = writer.in(1).elements();
+  const ElemKind raw = rawKind(writer.out().kind());
+  writer.input(0, "data", raw);
+  writer.input(1, "indices");
+  writer.result(0, "y", raw);
+  const std::string text =
+      checkedPosition(writer, fmt::format("point / {} % {}", lines.stride, count), lines.extent, "return;") +
+      fmt::format("y[point] = data[(point / {} * {} + position) * {} + point % {}];\n", lines.stride * count,
+                  lines.extent, lines.stride, lines.stride);
+  return {writer.perPoint(writer.out().elements(), text)};
+}
+
+// First which update is the last of each row; then every element, combined with its updates in their order.
+std::vector<Launch> scatterLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  const ElemKind index = ElemKind::Int32;
+  std::vector<Launch> launches;
+  const auto writerOf = [&] { return KernelWriter(program, instr, shape); };
+  KernelWriter clear = writerOf();
+  if (clear.out().elements() == 0) return checkLaunches(program, instr, shape, 0);
+  const AxisLines rows(clear.in(0).shape(), 0);
+  const int64_t updates = clear.in(1).elements();
+  clear.scratch("last", index);
+  launches.push_back(clear.perPoint(rows.extent, "last[point] = -1;\n"));
+  if (updates > 0) {
+    KernelWriter mark = writerOf();
+    mark.input(1, "indices");
+    mark.scratch("last", index);
+    const std::string text = checkedPosition(mark, "point", rows.extent, "return;");
+    launches.push_back(mark.perPoint(updates, text + "ATOMIC_MAX(last + position, (int32_t)point);\n"));
+  }
+  KernelWriter write = writerOf();
+  const std::string& reduction = write.attrs().word("reduction");
+  const ElemKind kind = write.resultKind(), raw = rawKind(kind);
+  write.scratch("last", index);
+  if (reduction == "none") {
+    write.input(0, "data", raw);
+    write.input(2, "updates", raw);
+    write.result(0, "y", raw);
+    launches.push_back(write.perPoint(write.out().elements(), fmt::format(R"(const {0} row = point / {1};
+const {0} from = last[row];
+y[point] = from < 0 ? data[point] : updates[from * {1} + point % {1}];
+)",
+                                                                          write.indexType(), rows.stride)));
+    return launches;
+  }
+  const Scalar combine = combineOf(reduction);
+  const bool extremum = combine == Scalar::Max || combine == Scalar::Min;
+  ElemKind sums = extremum ? nest::computedKind(kind) : wideKind(kind);
+  if (sums == ElemKind::Bool) sums = ElemKind::UInt32;
+  write.input(0, "data");
+  write.input(1, "indices");
+  write.input(2, "updates");
+  write.result(0, "y");
+  const std::string update = convertedText(kind, sums, fmt::format("updates[i * {0} + point % {0}]", rows.stride));
+  launches.push_back(write.perPoint(write.out().elements(),
+                                    fill(R"(const $I row = point / $stride;
+const int32_t end = last[row];
+if (end < 0) {
+  y[point] = data[point];
+  return;
+}
+$T sum = $start;
+for ($I i = 0; i <= end; ++i) {
+  const int64_t index = $index;
+  if ((index < 0 ? index + $rows : index) == row) sum = $sum;
+}
+y[point] = $stored;
+)",
+                                         {{"I", write.indexType()},
+                                          {"T", typeName(sums)},
+                                          {"stride", rows.stride},
+                                          {"rows", rows.extent},
+                                          {"start", convertedText(kind, sums, "data[point]")},
+                                          {"index", convertedText(write.kindOf(1), ElemKind::Int64, "indices[i]")},
+                                          {"sum", appliedText(combine, sums, "sum", update)},
+                                          {"stored", convertedText(sums, kind, "sum")}})));
+  return launches;
+}
+
+// Counts of bins with atomic additions, low words with a carry; then each channel by itself.
+std::vector<Launch> observeLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  const HistogramBins bins = HistogramBins::of(instr.attrs.integer("step_bits"));
+  std::vector<Launch> launches;
+  KernelWriter first(program, instr, shape);
+  const ObservedForm form = observedForm(first.attrs(), first.in(2).shape());
+  const int64_t channels = first.out(1).dim(1);
+  first.input(0, "known");
+  first.result(0, "counts");
+  launches.push_back(first.perPoint(bins.counts(), "counts[point] = known[point];\n"));
+  const std::string inside =
+      fmt::format("const int64_t block = point / {}, lane = point % {};\nif (block % {} * {} + lane >= {}) return;\n",
+                  form.rows * form.lanes, form.lanes, form.groups, form.lanes, channels);
+  if (first.in(2).elements() > 0) {
+    KernelWriter count(program, instr, shape);
+    count.input(2, "x");
+    count.result(0, "counts");
+    launches.push_back(
+        count.perPoint(count.in(2).elements(), inside + fill(R"(const int32_t bits = BITS_OF_F32(x[point]);
+const int32_t magnitude = (bits & INT32_MAX) >> $dropped;
+const int32_t step = magnitude <= $below ? 1 : magnitude - $below > $side ? $side : magnitude - $below;
+const int32_t bin = magnitude == 0 ? $zero : magnitude >= $infinity ? $none : bits < 0 ? $zero - step : $zero + step;
+GLOBAL uint32_t* words = (GLOBAL uint32_t*)(counts + bin);
+if (ATOMIC_ADD(words, 1u) == UINT32_MAX) ATOMIC_ADD(words + 1, 1u);
+)",
+                                                             {{"dropped", bins.dropped},
+                                                              {"below", bins.below},
+                                                              {"side", bins.side},
+                                                              {"zero", bins.zero()},
+                                                              {"infinity", bins.infinity},
+                                                              {"none", bins.notFinite()}})));
+  }
+  KernelWriter moments(program, instr, shape);
+  moments.input(1, "known");
+  moments.input(2, "x");
+  moments.result(1, "rows");
+  launches.push_back(
+      moments.perPoint(channels, fill(R"(double low = known[point], high = known[$n + point], sum = 0, squares = 0;
+for ($I outer = 0; outer < $outer; ++outer)
+  for ($I row = 0; row < $rows; ++row) {
+    const float value = x[((outer * $groups + point / $lanes) * $rows + row) * $lanes + point % $lanes];
+    if (!(value - value == 0)) continue;
+    const double wide = value;
+    low = wide < low ? wide : low;
+    high = high < wide ? wide : high;
+    sum += wide;
+    squares += wide * wide;
+  }
+rows[point] = low;
+rows[$n + point] = high;
+const double means[2] = {sum / $each, squares / $each};
+for (int32_t i = 0; i < 2; ++i) {
+  const double steps = means[i] * 0x1p30;
+  const double grid = steps < 0x1p51 && steps > -0x1p51 ? (steps + 0x1.8p52 - 0x1.8p52) / 0x1p30 : means[i];
+  rows[(2 + i) * $n + point] = known[(2 + i) * $n + point] + grid;
+}
+)",
+                                      {{"I", moments.indexType()},
+                                       {"n", channels},
+                                       {"outer", form.outer},
+                                       {"groups", form.groups},
+                                       {"rows", form.rows},
+                                       {"lanes", form.lanes},
+                                       {"each", fmt::format("{}.0", std::max<int64_t>(form.outer * form.rows, 1))}})));
+  return launches;
+}
+
+}  // namespace aglow::codegen

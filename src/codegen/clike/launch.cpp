@@ -1,0 +1,91 @@
+// Which kernels run an instruction: nests are printed as they are, and the operators that are none have a row each.
+#include "codegen/clike/launch.h"
+
+#include <fmt/format.h>
+
+#include "codegen/clike/kernel_writer.h"
+#include "codegen/nest/build.h"
+#include "ops/all_ops.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+struct KernelRow {
+  Op op;
+  const char* name;
+  bool epilogue;  // hands each element of its first result on
+  MakeLaunches* make;
+  bool checks = false;  // indices, even where there is nothing to compute
+  int64_t (*scratch)(const Program& program, const Instr& anchor) = nullptr;
+};
+
+// Which of the updates is the last of each row.
+int64_t scatterScratch(const Program& program, const Instr& anchor) {
+  return program[anchor.results()[0].region].type.dim(0) * elemBytes(ElemKind::Int32);
+}
+
+constexpr KernelRow kRows[] = {
+    {Op::MatMul, "tiles", true, matMulLaunches},
+    {Op::Conv, "tiles", true, convLaunches},
+    {Op::MaxPool, "window", true, poolLaunches},
+    {Op::MaxPoolWithIndices, "window", true, poolLaunches},
+    {Op::AvgPool, "window", true, poolLaunches},
+    {Op::Reduce, "axes", true, reduceLaunches},
+    {Op::ArgReduce, "line", true, argReduceLaunches},
+    {Op::Scan, "line", false, scanLaunches},
+    {Op::TopK, "rank", false, topKLaunches},
+    {Op::Gather, "gather", false, gatherLaunches, true},
+    {Op::Scatter, "scatter", false, scatterLaunches, true, scatterScratch},
+    {Op::Observe, "observe", false, observeLaunches},
+    {Op::Transpose, "move", false, moveLaunches},
+    {Op::Slice, "move", false, moveLaunches},
+    {Op::Concat, "move", false, moveLaunches},
+    {Op::Pad, "move", false, moveLaunches},
+};
+
+const KernelRow* rowOf(const OpDef& def) {
+  for (const KernelRow& row : kRows)
+    if (row.op == opOf(def)) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+Decision hasKernel(const OpDef& op) {
+  if (op.isDataParallel() || rowOf(op) != nullptr) return Decision::yes();
+  return Decision::no(fmt::format("{} has no kernel for devices", op.name));
+}
+
+bool takesEpilogue(const OpDef& op) {
+  const KernelRow* row = rowOf(op);
+  return row != nullptr && row->epilogue;
+}
+
+std::string kernelName(const Program& program, const Instr& instr) {
+  if (nest::isNest(program, instr)) return Plan::kLoops;
+  const KernelRow* row = rowOf(bodyOf(instr).front().attrs.op());
+  return row == nullptr ? "" : row->name;
+}
+
+int64_t scratchBytes(const Program& program, const Instr& instr) {
+  const Instr& anchor = bodyOf(instr).front();
+  const KernelRow* row = rowOf(anchor.attrs.op());
+  return row == nullptr || row->scratch == nullptr ? 0 : row->scratch(program, anchor);
+}
+
+std::vector<Launch> launchesOf(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  if (instr.kind == Instr::Kind::Copy || instr.kind == Instr::Kind::CopyStart)
+    return copyLaunches(program, instr, shape);
+  if (nest::isNest(program, instr)) {
+    const nest::Nest nest = nest::nestOf(program, instr);
+    return nestLaunches(program, instr, {&nest, 1}, shape);
+  }
+  const Instr& anchor = bodyOf(instr).front();
+  const KernelRow* row = rowOf(anchor.attrs.op());
+  AGLOW_CHECK(row != nullptr, "an instruction without a kernel");
+  if (program[anchor.results()[0].region].type.elements() == 0 && !row->checks) return {};
+  return row->make(program, instr, shape);
+}
+
+}  // namespace aglow::codegen

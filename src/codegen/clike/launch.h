@@ -1,0 +1,49 @@
+// Instructions as kernels for devices with work items: text in the words that a dialect's prelude defines (KERNEL,
+// GLOBAL, ITEM, ...), so that OpenCL C and its relatives differ in nothing else. Shapes and strides are numbers in the
+// text; where operands lie is not, so that equal instructions have equal kernels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inst/program.h"
+#include "support/decision.h"
+
+namespace aglow::codegen {
+
+// What stands before all kernels of a program in OpenCL C 1.2, with f64.
+std::string openClPrelude();
+
+// What the choice of kernels goes by.
+struct DeviceShape {
+  bool sharesLocal = false;  // items of a group run side by side, as on a GPU: rows and tiles are shared by a group
+  int64_t groupItems = 64;   // of a group, at most
+  int64_t localBytes = 16 << 10;
+};
+
+// One kernel, and how often it runs.
+struct Launch {
+  static constexpr const char* kName = "KERNEL_NAME";  // stands for its name in the text
+  // Arguments besides operands: the fault of the instruction, an i32 that is not 0 once an index lies outside of its
+  // axis, and at 8 the i64 index; and its predicate.
+  static constexpr int kFault = -1, kPredicate = -2;
+
+  std::string text;
+  std::array<int64_t, 2> items = {1, 1}, group = {1, 1};  // whole groups of items
+  std::vector<int> arguments;                             // numbers of the instruction's operands
+};
+
+// Whether there is a kernel for an operator that is not data-parallel; if not, why.
+Decision hasKernel(const OpDef& op);
+// Whether data-parallel instructions can be computed with its result at once.
+bool takesEpilogue(const OpDef& op);
+// What runs the instruction, in a word: Plan::kernel.
+std::string kernelName(const Program& program, const Instr& instr);
+// Bytes of working memory that its kernels need.
+int64_t scratchBytes(const Program& program, const Instr& instr);
+// What runs an instruction that computes or copies, in order; none where it has nothing to do.
+std::vector<Launch> launchesOf(const Program& program, const Instr& instr, const DeviceShape& shape);
+
+}  // namespace aglow::codegen

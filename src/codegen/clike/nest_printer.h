@@ -1,0 +1,67 @@
+// The statements of nests, as all relatives of C write them. What surrounds them (where operands lie, who runs which
+// point) is the caller's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/nest/nest.h"
+
+namespace aglow::codegen {
+
+// Of a variable; what lies in memory differs for bool alone.
+std::string typeName(ElemKind kind);
+std::string storedName(ElemKind kind);
+// A literal, with the bits that Expr::number has.
+std::string numberText(ElemKind kind, uint64_t bits);
+// An element as a value of another kind, in as many steps as it takes; stored elements are never quantized ones.
+std::string convertedText(ElemKind from, ElemKind to, std::string value);
+// A primitive of formulas on values of a kind.
+std::string appliedText(Scalar op, ElemKind kind, const std::string& x, const std::string& y = {},
+                        const std::string& z = {});
+
+// Text that grows line by line, indented.
+class TextBlock {
+public:
+  void line(std::string_view text);
+  void open(std::string_view text);  // with the brace
+  void close();
+  std::string take() { return std::move(out_); }
+
+private:
+  int depth_ = 0;
+  std::string out_;
+};
+
+// Elements of operand n are p<n>[...] and those of table n t<n>[...]; the indices of the point are i0, i1, ...; values
+// are v<n>, what reductions have come to r<n>, and rows k<n>.
+class NestPrinter {
+public:
+  // `given` is what the result of an epilogue's anchor at the point is called; empty: an element of the array "given".
+  NestPrinter(const nest::Nest& nest, TextBlock& out, std::string given = {})
+      : nest_(nest), out_(out), given_(std::move(given)) {}
+
+  size_t outerAxes() const { return nest_.axes.size() - static_cast<size_t>(nest_.innerAxes()); }
+  bool uses(size_t operand) const;
+  // The values of a block, and what it stores.
+  void values(const nest::Block& block);
+  void stores(const nest::Block& block);
+  // r<id> with the neutral value, and with one more value.
+  void startReduction(int id);
+  std::string combined(int id, const std::string& with) const;
+  void combine(int id);
+  std::string tableText(size_t table) const;  // "{1.0f, 2.0f}"
+
+private:
+  std::string value(int id) const;
+  std::string element(int access) const;
+  std::string position(size_t first) const;
+  std::string kept(int row) const;
+  std::string expression(const nest::Expr& e) const;
+
+  const nest::Nest& nest_;
+  TextBlock& out_;
+  std::string given_;
+};
+
+}  // namespace aglow::codegen
