@@ -4,6 +4,7 @@
 #include "compile/compile.h"
 #include "evaluate.h"
 #include "graph/builder.h"
+#include "host_backends.h"
 #include "inst/rows.h"
 
 namespace aglow {
@@ -71,11 +72,7 @@ private:
 };
 
 class CarriedPredicates : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Backends, CarriedPredicates, ::testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const std::string_view name : backendNames()) names.emplace_back(name);
-                           return names;
-                         }()));
+INSTANTIATE_TEST_SUITE_P(Backends, CarriedPredicates, ::testing::ValuesIn(testing_support::hostBackends()));
 
 TEST_P(CarriedPredicates, ChangeNoBit) {
   int64_t predicated = 0, byRow = 0, cut = 0;
