@@ -187,7 +187,8 @@ class Trainer:
 
     def export_module(self, path: Path) -> None:
         """Writes the functions that predict, evaluate and train as a graph (.graph), which `aglow compile` makes a
-        bundle of: training without any runtime. It begins with the weights of the model that was read."""
+        bundle of: training without any runtime. It begins with the weights as they are now, and with an optimizer that
+        remembers nothing."""
         self._core.export_module(os.fspath(path))
 
     def _samples(self, inputs: Samples) -> dict[str, Any]:

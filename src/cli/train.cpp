@@ -244,9 +244,11 @@ Diagnosed<Unit> execute(const TrainOptions& train) {
   if (!backend.ok()) return failed(backend);
   auto trainer = Trainer::open(*std::move(source), *std::move(plan), options->compile, *backend, train.seed);
   if (!trainer.ok()) return trainer.diagnostics();
-  if (!train.module.empty())
-    if (const Status written = (*trainer)->exportModule(train.module); !written.ok()) return failed(written);
-  return train.data.empty() ? Diagnosed<Unit>(Unit{}) : fit(**trainer, train, *schedule);
+  if (!train.data.empty())
+    if (auto done = fit(**trainer, train, *schedule); !done.ok()) return done;
+  if (train.module.empty()) return Unit{};
+  if (const Status written = (*trainer)->exportModule(train.module); !written.ok()) return failed(written);
+  return Unit{};
 }
 
 template <class Rows>
@@ -323,7 +325,8 @@ Command trainCommand() {
        {"--checkpoint", &options->checkpoint, "Where the training is kept after each epoch", "FILE"},
        {"--checkpoint-every", &options->checkpointEvery, "After so many steps as well", "STEPS"},
        {"--resume", &options->resume, "Goes on from the checkpoint, if there is one"},
-       {"--module", &options->module, "Writes the functions of the training as a text form", "FILE.graph"},
+       {"--module", &options->module,
+        "Writes the functions of the training as a text form, with the weights as they are in the end", "FILE.graph"},
        {"-o,--output", &options->output, "The model with its new weights", "FILE.onnx"},
        {"--json", &options->json, "One JSON document instead of lines"},
        {"--quiet,-q", &options->quiet, "Says nothing"}});

@@ -287,6 +287,16 @@ Status Trainer::exportModel(const std::string& path) const {
   return writeTogether([&](FileSet& files) { return addModel(files, path); });
 }
 
-Status Trainer::exportModule(const std::string& path) const { return writeModule(path, *module_.module); }
+Status Trainer::exportModule(const std::string& path) const {
+  TrainingPlan plan = plan_;
+  for (const std::string& name : module_.changed) {
+    AGLOW_TRY(const Tensor now, state(name));
+    if (now.hash() != initialBytes(*module_.module->findStorage(name))->hash()) plan.values[name] = now;
+  }
+  if (plan.values.empty()) return writeModule(path, *module_.module);
+  auto made = makeTrainingModule(source_, plan);
+  if (!made.ok()) return made.diagnostics().errors().front();
+  return writeModule(path, *made->module);
+}
 
 }  // namespace aglow

@@ -96,7 +96,7 @@ public:
   Status addModel(FileSet& files, const std::string& path) const;
   Status exportModel(const std::string& path) const;
   // The module with all its functions as a text form, which can become a bundle that trains. Its state begins with the
-  // weights of the model that was read.
+  // weights as they are now, and with an optimizer that remembers nothing.
   Status exportModule(const std::string& path) const;
 
 private:

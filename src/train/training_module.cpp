@@ -254,20 +254,26 @@ private:
         own.inputsFirst = hasInputsFirst(*node);
         auto value = initialTensor(node->type(), own, name, plan_.seed);
         if (!value.ok()) return Error(value.error()).at(fmt::format("variable {}", quoted(name)));
-        if (isWritten(*node))
-          return usage(
-              fmt::format("variable {} is written by a function of the module: its first value is that of the "
-                          "module",
-                          quoted(name)));
-        Placeholder* state =
-            node->op() == Op::Constant ? module.thaw(static_cast<Constant*>(node)) : static_cast<Placeholder*>(node);
-        module.thaw(module.freeze(state, *std::move(value)));
+        AGLOW_OK(begin(*node, *std::move(value)));
         any = true;
       }
       if (!any)
         return usage(fmt::format("no variable that fits {} has the axes that initializer {} needs", quoted(pattern),
                                  quoted(how.name)));
     }
+    for (const auto& [name, value] : plan_.values) AGLOW_OK(begin(*module.findStorage(name), value));
+    return {};
+  }
+
+  // Gives storage another first value.
+  Status begin(Node& node, Tensor value) {
+    if (isWritten(node))
+      return usage(fmt::format("{} is written by a function of the module: its first value is that of the module",
+                               quoted(node.name())));
+    Module& module = *made_.module;
+    Placeholder* state =
+        node.op() == Op::Constant ? module.thaw(static_cast<Constant*>(&node)) : static_cast<Placeholder*>(&node);
+    module.thaw(module.freeze(state, std::move(value)));
     return {};
   }
 

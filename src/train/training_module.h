@@ -27,11 +27,12 @@ struct TrainingPlan {
   // First values instead of the model's, for names and patterns; the last that fits a variable counts. Under a pattern
   // what is too small for it, as biases are for weights', stays as it is.
   std::vector<std::pair<std::string, Initializer>> initializers = {};
-  uint64_t seed = 0;                         // of the first values
-  std::string function = {};                 // of a text form; empty: the only one, or main
-  int64_t batch = 32;                        // samples of a step
-  int64_t accumulate = 1;                    // runs that a step is cut into; more where the model has its own batch
-  std::map<std::string, Tensor> fixed = {};  // inputs that are no samples: the same in every run
+  uint64_t seed = 0;                          // of the first values
+  std::map<std::string, Tensor> values = {};  // first values of storage by name, whatever initializers say
+  std::string function = {};                  // of a text form; empty: the only one, or main
+  int64_t batch = 32;                         // samples of a step
+  int64_t accumulate = 1;                     // runs that a step is cut into; more where the model has its own batch
+  std::map<std::string, Tensor> fixed = {};   // inputs that are no samples: the same in every run
   // Inputs, and the output that is compared, whose samples lie along another axis than the first, by name. What trains
   // takes and gives them with samples first.
   std::map<std::string, int64_t> sampleAxes = {};

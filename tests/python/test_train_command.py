@@ -242,6 +242,22 @@ def test_inputs_that_are_the_same_for_all_samples(aglow, folder):
     np.testing.assert_allclose(weights(folder / "out.onnx")["w"], np.full(4, 3), rtol=0.05)
 
 
+def test_a_module_begins_with_the_weights_in_the_end(train, aglow, folder):
+    """What it predicts is what the model does that is written beside it."""
+    outcome = train("--data", "data.npz", "--epochs", "2", "--batch", "8", "--rate", "0.05", "--module", "steps.graph",
+                    "-o", "out.onnx")
+    assert outcome.code == 0, outcome.err
+    np.save(folder / "eight.npy", np.load(folder / "x.npy")[:8])
+    outputs = []
+    for number, model in enumerate((["steps.graph", "--function", "main"], ["out.onnx"], ["m.onnx"])):
+        outcome = aglow("run", *model, "--input", "x=eight.npy", "--output-dir", f"{number}", "--backend",
+                        "interpreter", cwd=folder)
+        assert outcome.code == 0, outcome.err
+        outputs.append(np.load(next((folder / f"{number}").glob("*.npy"))))
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-5, atol=1e-6)
+    assert np.abs(outputs[0] - outputs[2]).max() > 0.01
+
+
 def test_a_module_becomes_a_bundle_that_trains(train, aglow, folder):
     assert train("--module", "steps.graph", "--batch", "8", "--optimizer", "sgd").code == 0
     outcome = aglow("compile", "steps.graph", "--emit", "bundle", "-o", "out", cwd=folder)

@@ -391,6 +391,32 @@ def test_a_module_that_trains(tmp_path):
     assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_module_goes_on_with_the_weights_of_now(tmp_path, backend, accumulate):
+    """Statistics of batch norms are among them; a module before any step has those of the model."""
+    given = {"w": np.random.default_rng(0).standard_normal((4, 3)).astype("f4"), "scale": np.ones(3, "f4"),
+             "shift": np.zeros(3, "f4"), "mean": np.zeros(3, "f4"), "variance": np.ones(3, "f4")}
+    proto = models.model([models.node("MatMul", "x w", "a"),
+                          models.node("BatchNormalization", "a scale shift mean variance", "y")],
+                         [models.value("x", ["n", 4])], [models.value("y", ["n", 3])], given)
+    made = trainer(model=proto, batch=16, backend=backend, batch_norm_momentum=0.9, accumulate=accumulate)
+
+    def exported():
+        made.export_module(tmp_path / "steps.graph")
+        module = aglow.compile(tmp_path / "steps.graph", backend=backend)
+        return module, {name: module.state[name] for name in given}
+
+    for name, value in exported()[1].items():
+        np.testing.assert_array_equal(value, given[name])
+    made.fit(X, LABELS, epochs=2, rate=0.05)
+    module, now = exported()
+    for name, value in now.items():
+        np.testing.assert_array_equal(value, made.state[name])
+        assert not np.array_equal(value, given[name]), name
+    size = 16 // accumulate
+    np.testing.assert_array_equal(module["main"].run({"x": X[:size]})["y"], made.predict(X[:size]))
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_program_in_c_trains_to_the_same_bits(tmp_path, optimizer):
     """Steps, evaluation and prediction are entries of one bundle over one state; no runtime is linked."""
