@@ -88,17 +88,73 @@ def test_a_training_sees_other_noise_in_each_step_and_repeats_itself():
         np.testing.assert_allclose(losses(backend), first, rtol=1e-6)
 
 
-def test_what_drops_can_be_trained_and_exported(tmp_path):
-    """Counters of runs are state beside the weights, and no part of the file."""
+@pytest.fixture
+def dropping():
+    """A layer behind a Dropout in training."""
     given = [onnx.numpy_helper.from_array(np.array(0.5, "f4"), "ratio"),
-             onnx.numpy_helper.from_array(np.array(True), "on"), onnx.numpy_helper.from_array(np.ones((3, 2), "f4"), "w")]
+             onnx.numpy_helper.from_array(np.array(True), "on"),
+             onnx.numpy_helper.from_array(np.ones((3, 2), "f4"), "w")]
     nodes = [helper.make_node("Dropout", ["x", "ratio", "on"], ["d"]), helper.make_node("MatMul", ["d", "w"], ["y"])]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])], given)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    trainer = aglow.Trainer(made, "squared-error", "sgd", batch=4)
-    trainer.fit(np.ones((8, 3), "f4"), np.zeros((8, 2), "f4"), epochs=2, rate=0.1)
+    return lambda: aglow.Trainer(made, "squared-error", "sgd", batch=4)
+
+
+DATA = np.ones((8, 3), "f4"), np.zeros((8, 2), "f4")
+
+
+def test_what_drops_can_be_trained_and_exported(tmp_path, dropping):
+    """Counters of runs are state beside the weights, and no part of the file."""
+    trainer = dropping()
+    trainer.fit(*DATA, epochs=2, rate=0.1)
     trainer.export(tmp_path / "out.onnx")
     exported = onnx.load(tmp_path / "out.onnx")
     assert [t.name for t in exported.graph.initializer] == ["ratio", "on", "w"]
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(exported.graph.initializer[2]), trainer.state["w"])
+
+
+def test_what_drops_goes_on_to_the_same_bits(tmp_path, dropping):
+    whole, cut, rest = dropping(), dropping(), dropping()
+    whole.fit(*DATA, epochs=4, rate=0.1)
+    cut.fit(*DATA, epochs=4, rate=0.1, checkpoint=tmp_path / "c",
+            callbacks=[lambda report: report.of_epoch and report.epoch == 2])
+    rest.fit(*DATA, epochs=4, rate=0.1, checkpoint=tmp_path / "c", resume=True)
+    np.testing.assert_array_equal(rest.state["w"], whole.state["w"])
+
+
+def test_inside_of_branches_and_loops():
+    """One of two branches draws, and each turn of a loop: others in each run, the same on every backend."""
+    def branch(name):
+        return helper.make_graph([helper.make_node(name, ["x"], [name])], name, [],
+                                 [helper.make_tensor_value_info(name, TensorProto.FLOAT, [40])])
+
+    floats = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [40]) for name in ("s", "t")]
+    truth = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("go", "on")]
+    count = helper.make_tensor_value_info("i", TensorProto.INT64, [])
+    body = helper.make_graph([helper.make_node("RandomUniformLike", ["s"], ["r"]),
+                              helper.make_node("Add", ["s", "r"], ["t"]),
+                              helper.make_node("Identity", ["go"], ["on"])],
+                             "body", [count, truth[0], floats[0]], [truth[1], floats[1]])
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=branch("RandomNormalLike"),
+                              else_branch=branch("RandomUniformLike")),
+             helper.make_node("Loop", ["n", "", "x"], ["z"], body=body)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+                                           helper.make_tensor_value_info("n", TensorProto.INT64, []),
+                                           helper.make_tensor_value_info("x", TensorProto.FLOAT, [40])],
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, [40]) for name in ("y", "z")])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+    def drawn(backend):
+        compiled = aglow.compile(made, backend=backend)
+        return [compiled.run({"c": np.array(c), "n": np.array(3), "x": np.zeros(40, "f4")})
+                for c in (True, False, True, False)]
+
+    expected = drawn("interpreter")
+    for name, (a, b) in (("y", (0, 2)), ("y", (1, 3)), ("z", (0, 1)), ("z", (1, 2))):
+        assert (expected[a][name] != expected[b][name]).mean() > 0.9, name
+    assert min(run["y"].min() for run in expected[1::2]) >= 0 > expected[0]["y"].min()
+    assert all(0.5 < run["z"].mean() < 2.5 for run in expected)
+    if "cpu" in aglow.backends():
+        for got, wanted in zip(drawn("cpu"), expected):
+            assert all(got[name].tobytes() == wanted[name].tobytes() for name in ("y", "z"))
