@@ -38,9 +38,11 @@ constexpr bool kSanitized = false;
 
 class OnDevice : public ::testing::Test {
 protected:
-  void SetUp() override {
+  void SetUp() override { choose({}); }
+
+  void choose(std::optional<codegen::DeviceShape> shape) {
     if (kSanitized) GTEST_SKIP() << "drivers are not run under sanitizers";
-    auto made = OpenClBackend::create("");
+    auto made = OpenClBackend::create("", shape);
     if (!made.ok()) GTEST_SKIP() << made.error().text();
     backend_ = *std::move(made);
   }
@@ -95,6 +97,35 @@ protected:
 
   std::shared_ptr<const OpenClBackend> backend_;
 };
+
+// Kernels as a GPU gets them, whatever the device is.
+class OnGroups : public OnDevice {
+protected:
+  void SetUp() override {
+    choose(codegen::DeviceShape{.sharesLocal = true, .groupItems = 256, .localBytes = 32 << 10});
+  }
+};
+
+TEST_F(OnGroups, SharesTilesAndRows) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const auto input = [&](const char* name, Shape shape) {
+    return b.input(name, Type(ElemKind::Float32, std::move(shape)));
+  };
+  const Value x = input("x", {2, 70, 33}), w = input("w", {33, 130});
+  const Value product = b.matMul(x, w);
+  b.output("product", b.abs(b.add(product, input("bias", {130}))));
+  const Value scaled = b.mul(product, b.scalar(ElemKind::Float32, 0.1));
+  const Value large = b.reduce(scaled, {.kind = "max", .axes = {2}});
+  const Value powers = b.exp(b.sub(scaled, large));
+  b.output("softmax", b.div(powers, b.reduce(powers, {.kind = "sum", .axes = {2}})));
+  b.output("means", b.reduce(product, {.kind = "mean", .axes = {0, 2}, .keepdims = false}));
+  b.output("largest", b.argReduce(product, {.kind = "max", .axis = 2}));
+  const Value image = input("image", {2, 6, 9, 11});
+  b.output("conv", b.conv(image, input("filter", {8, 3, 3, 3}), input("shift", {8}),
+                          {.strides = {2, 1}, .pads = {1, 0, 1, 2}, .group = 2}));
+  expectSame(b.function(), 3, false);
+}
 
 TEST_F(OnDevice, RunsEveryKernelOfTheCoreSet) {
   for (const OpDef* op : allOps()) {

@@ -8,7 +8,8 @@
 
 namespace aglow {
 
-Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice) {
+Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice,
+                                                                   std::optional<codegen::DeviceShape> asked) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
   if (!device.doubles)
     return Error{.code = Code::Device,
@@ -17,7 +18,7 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
                                    .localBytes = static_cast<int64_t>(device.localBytes)};
-  return std::shared_ptr<const OpenClBackend>(new OpenClBackend(std::move(device), shape));
+  return std::shared_ptr<const OpenClBackend>(new OpenClBackend(std::move(device), asked.value_or(shape)));
 }
 
 static Decision runs(const OpDef& op) {

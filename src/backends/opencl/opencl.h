@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "backends/backend.h"
@@ -13,8 +14,10 @@ namespace aglow {
 
 class OpenClBackend final : public Backend {
 public:
-  // The device as opencl::chooseDevice takes it; Device where there is none, or it lacks what all kernels need.
-  static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device);
+  // The device as opencl::chooseDevice takes it; Device where there is none, or it lacks what all kernels need. Kernels
+  // are chosen by its own shape, or by another that it can run.
+  static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device,
+                                                             std::optional<codegen::DeviceShape> shape = {});
 
   const opencl::Device& device() const { return device_; }
   std::string_view name() const override { return "opencl"; }

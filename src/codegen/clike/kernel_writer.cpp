@@ -219,10 +219,10 @@ std::string rowStatements(const nest::Nest& nest, NestPrinter& printer, TextBloc
     if (group == 1 || stage.reductions.empty()) continue;
     for (const int id : stage.reductions) out.line(fmt::format("s{0}[item] = r{0};", id));
     out.line("BARRIER();");
-    out.open(fmt::format("for (int32_t half = {}; half > 0; half /= 2)", group / 2));
-    out.open("if (item < half)");
+    out.open(fmt::format("for (int32_t step = {}; step > 0; step /= 2)", group / 2));
+    out.open("if (item < step)");
     for (const int id : stage.reductions) {
-      out.line(fmt::format("r{} = {};", id, printer.combined(id, fmt::format("s{}[item + half]", id))));
+      out.line(fmt::format("r{} = {};", id, printer.combined(id, fmt::format("s{}[item + step]", id))));
       out.line(fmt::format("s{0}[item] = r{0};", id));
     }
     out.close();

@@ -28,13 +28,13 @@ struct Product {
 // Tiles of a group: its items load them into local memory together, and each keeps 4 x 4 sums.
 constexpr std::string_view kSharedTiles = R"(LOCAL $T left[16][65];
 LOCAL $T right[16][65];
-const int32_t x = (int32_t)LOCAL_ITEM(0), y = (int32_t)LOCAL_ITEM(1);
+const int32_t across = (int32_t)LOCAL_ITEM(0), down = (int32_t)LOCAL_ITEM(1);
 const $I batch = ($I)GROUP(1) / $tiles, top = ($I)GROUP(1) % $tiles * 64, side = ($I)GROUP(0) * 64;
 $T sums[4][4];
 for (int32_t r = 0; r < 4; ++r)
   for (int32_t c = 0; c < 4; ++c) sums[r][c] = 0;
 for ($I first = 0; first < $k; first += 16) {
-  for (int32_t e = y * 16 + x; e < 1024; e += 256) {
+  for (int32_t e = down * 16 + across; e < 1024; e += 256) {
     {
       const $I row = top + e / 16, k = first + e % 16;
       $T value = 0;
@@ -58,8 +58,8 @@ $right
   for (int32_t k = 0; k < 16; ++k) {
     $T a[4], b[4];
     for (int32_t i = 0; i < 4; ++i) {
-      a[i] = left[k][y + 16 * i];
-      b[i] = right[k][x + 16 * i];
+      a[i] = left[k][down + 16 * i];
+      b[i] = right[k][across + 16 * i];
     }
     for (int32_t r = 0; r < 4; ++r)
       for (int32_t c = 0; c < 4; ++c) sums[r][c] = MULADD_$K(a[r], b[c], sums[r][c]);
@@ -68,7 +68,7 @@ $right
 }
 for (int32_t r = 0; r < 4; ++r)
   for (int32_t c = 0; c < 4; ++c) {
-    const $I row = top + y + 16 * r, column = side + x + 16 * c;
+    const $I row = top + down + 16 * r, column = side + across + 16 * c;
     if (row >= $m || column >= $n) continue;
     const $I point = (batch * $m + row) * $n + column;
     $T given = sums[r][c];
