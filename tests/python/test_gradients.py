@@ -48,6 +48,19 @@ def test_gradient_by_inputs(run, backend):
     np.testing.assert_array_equal(db, a)
 
 
+@pytest.mark.parametrize("node, expected", [
+    (helper.make_node("ReduceL2", ["x"], ["n"], axes=[1], keepdims=1), [[0, 0], [0.6, 0.8]]),
+    (helper.make_node("LpNormalization", ["x"], ["n"], axis=1, p=2), [[0, 0], [0.032, -0.024]]),
+    (helper.make_node("LpNormalization", ["x"], ["n"], axis=1, p=1), [[0, 0], [0, 0]]),
+    (helper.make_node("MeanVarianceNormalization", ["x"], ["n"], axes=[1]), [[0, 0], [0, 0]])])
+def test_norms_of_zeros_have_no_gradient(run, backend, node, expected):
+    """Their squares are flat there, and nothing divides zero by zero: torch gives zeros for norms, too."""
+    made = model([node, gradient(["x"], "n", ["dx"])], {"x": [2, 2]}, {"dx": [2, 2]})
+    made.opset_import[0].version = 13
+    dx, = run(made, x=np.float32([[0, 0], [3, 4]]))
+    np.testing.assert_allclose(dx, expected, atol=1e-6)
+
+
 def test_weights_keep_their_gradient_although_they_could_be_folded(run, backend):
     """The transpose of a weight is known when compiling, but not by whom the gradient asks for."""
     w = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -131,8 +131,10 @@ void lpNormalization(OpImport& c) {
   const int64_t axis = c.axis(c.integer("axis", -1), x.rank());
   const Value norm =
       p == 1 ? c.b.reduced(c.b.abs(x), "sum", {axis}) : c.b.sqrt(c.b.reduced(c.b.mul(x, x), "sum", {axis}));
-  const Value zero = c.b.scalarLike(x, 0);
-  c.out(c.b.casted(c.b.where(c.b.equal(norm, zero), zero, c.b.div(x, norm)), c.in(0).kind()));
+  // Rows of zeros stay what they are, and divide nothing by zero, in gradients too.
+  const Value zero = c.b.scalarLike(x, 0), isZero = c.b.equal(norm, zero);
+  const Value quotient = c.b.div(x, c.b.where(isZero, c.b.scalarLike(x, 1), norm));
+  c.out(c.b.casted(c.b.where(isZero, zero, quotient), c.in(0).kind()));
 }
 
 void meanVarianceNormalization(OpImport& c) {
