@@ -25,7 +25,7 @@ ComparisonRow compareTensors(std::string name, const Tensor& got, const Tensor& 
   row.name = std::move(name);
   row.type = got.type().text();
   row.elements = got.type().elements();
-  row.difference = compare(got, expected, tolerances.of(expected.type().kind()));
+  row.difference = compare(got, expected, tolerances.of(expected));
   row.fault = row.difference.typeFault;
   if (const int64_t worst = row.difference.worst; worst >= 0) {
     row.index = indexText(got.type().shape(), worst);
@@ -92,8 +92,12 @@ nlohmann::json number(double value) {
 
 }  // namespace
 
-Tolerance Tolerances::of(ElemKind kind) const {
-  Tolerance tolerance = defaultTolerance(kind);
+Tolerance Tolerances::of(const Tensor& expected) const {
+  Tolerance tolerance = defaultTolerance(expected.type().kind());
+  if (steps > 0 && isFloat(expected.type().kind())) {
+    const Statistics seen = statisticsOf(expected);
+    tolerance.atol = std::max(tolerance.atol, steps * std::max(-seen.min, seen.max));
+  }
   if (atol) tolerance.atol = *atol;
   if (rtol) tolerance.rtol = *rtol;
   return tolerance;

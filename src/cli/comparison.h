@@ -14,8 +14,9 @@ namespace aglow::cli {
 // What the user asks for, or what is usual for the kind of element.
 struct Tolerances {
   std::optional<double> atol, rtol;
+  double steps = 0;  // at least so much of the largest magnitude, where floats were rounded and atol is not given
 
-  Tolerance of(ElemKind kind) const;
+  Tolerance of(const Tensor& expected) const;
 };
 
 // One tensor against another; a sequence has a row for each element.

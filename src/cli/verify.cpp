@@ -13,6 +13,7 @@
 #include "cli/random_inputs.h"
 #include "compile/packages.h"
 #include "compile/text_files.h"
+#include "quant/request.h"
 
 namespace aglow::cli {
 
@@ -115,6 +116,8 @@ private:
     ModelOptions sizes = options_.request.model;
     sizes.backend = kReferenceBackend;
     AGLOW_TRY(ParsedOptions parsed, sizes.parse());
+    tolerances_ = options_.tolerances;
+    if (parsed.compile.quantize) tolerances_.steps = parsed.compile.quantize->precision->steps;
     sizes_ = std::move(parsed.import);
     if (onnxruntime()) {
       AGLOW_TRY(reference_, onnxruntimeEngine(path(), model_));
@@ -149,7 +152,7 @@ private:
       std::vector<ComparisonRow> rows;
       for (size_t i = 0; i < outputs_.size(); ++i)
         if (one.expected[i])
-          for (ComparisonRow& row : compareValues(outputs_[i], (*values)[i], *one.expected[i], options_.tolerances))
+          for (ComparisonRow& row : compareValues(outputs_[i], (*values)[i], *one.expected[i], tolerances_))
             rows.push_back(std::move(row));
       note(one, *engine, against, rows);
     }
@@ -168,7 +171,7 @@ private:
     }
     if (options_.bisect && !allAgree(rows) && !bisected_) {
       bisected_ = true;
-      const Bisection found = cli::bisect(model_, engine, *reference_, one.inputs, options_.tolerances);
+      const Bisection found = cli::bisect(model_, engine, *reference_, one.inputs, tolerances_);
       text_ += "\n" + toText(found, engine, *reference_);
       if (!found.found && against == "files")
         text_ += fmt::format("  what the files expect is another meaning of an operator than {} and {} have\n",
@@ -202,6 +205,7 @@ private:
   std::vector<std::string> outputs_;
   std::vector<std::unique_ptr<Engine>> tested_;
   std::unique_ptr<Engine> reference_;
+  Tolerances tolerances_;
   bool byFiles_ = false, bisected_ = false;
   size_t compared_ = 0, differing_ = 0;
   std::string text_;

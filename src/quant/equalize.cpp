@@ -275,7 +275,8 @@ bool canBeDivided(const Space& space) {
 // A value that is computed in floats, or given, and taken as integers by products alone: no product before it can
 // divide its channels, so that a multiplication does, in the loop that rounds it.
 std::optional<Space> spaceOfFloats(Value value, const Islands& islands) {
-  if (!value.node->isStorage() && roleOf(*value.node) != Role::Float) return std::nullopt;
+  const Role role = value.node->isStorage() ? Role::Float : roleOf(*value.node);
+  if (role != Role::Float && role != Role::Table) return std::nullopt;
   const size_t group = islands.group.at(value);
   const auto shares = [&](Value other) { return other != value && islands.group.at(other) == group; };
   if (std::any_of(islands.values.begin(), islands.values.end(), shares)) return std::nullopt;

@@ -40,6 +40,15 @@ bool padsZeros(const Node& node) {
 }
 bool takesNearest(const Node& node) { return node.attrs().word("mode") == "nearest"; }
 bool isVariable(const Node& node) { return !isConstant(node.input(0)); }
+// Smaller ones take no room worth a conversion. Where something else reads the constant too, it is kept anyway.
+bool readsTable(const Node& node) {
+  constexpr int64_t kSmall = int64_t{32} << 10;  // elements
+  const Value data = node.input(0);
+  const auto& uses = data.node->uses();
+  return isConstant(data) && isFloat32(data) && data.rank() > 1 && data.type().elements() > kSmall &&
+         std::all_of(uses.begin(), uses.end(),
+                     [](const Use& use) { return use.user->op() == Op::Gather && use.slot == 0; });
+}
 
 constexpr int kAll = INT_MAX;
 
@@ -69,6 +78,7 @@ constexpr Row kRows[] = {
     {Op::Transpose, Role::Carry, isVariable},
     {Op::Slice, Role::Carry, isVariable},
     {Op::Gather, Role::Carry, isVariable},
+    {Op::Gather, Role::Table, readsTable, 0},
     {Op::Pad, Role::Carry, padsZeros},
     {Op::Resize, Role::Carry, takesNearest},
     {Op::Concat, Role::Carry, hasNoConstants, kAll},
@@ -164,6 +174,10 @@ Islands islandsOf(const Function& function, const std::set<std::string>& kept,
     if (role == Role::Float || floats.contains(&node) || kept.contains(node.name()) ||
         kept.contains(std::string(node.def().name)))
       continue;
+    if (role == Role::Table) {
+      islands.tables.push_back(&node);
+      continue;
+    }
     if (role == Role::Product)
       islands.products.push_back(&node);
     else if (role == Role::Pair)
@@ -185,6 +199,7 @@ Islands islandsOf(const Function& function, const std::set<std::string>& kept,
   }
   std::reverse(islands.products.begin(), islands.products.end());
   std::reverse(islands.pairs.begin(), islands.pairs.end());
+  std::reverse(islands.tables.begin(), islands.tables.end());
   const auto add = [&](Value v) {
     if (!wanted.contains(v)) return;
     islands.values.push_back(v);

@@ -21,6 +21,7 @@ enum class Role : uint8_t {
   Compute,  // takes and gives integers of their own scales, where its result is wanted as integers
   Carry,    // moves integers as they are: operands and result have one scale
   After,    // is computed with the result of the node before it, which then needs no integers of its own
+  Table,    // reads slices of a large constant, which is kept as integers; what it gives is floats
 };
 Role roleOf(const Node& node);
 // How many operands hold what is computed with: sizes, bounds and indices come after them.
@@ -40,6 +41,7 @@ struct Islands {
   std::unordered_map<Value, size_t, ValueHash> group;  // by value: those of one number have one scale
   std::vector<Node*> products;                         // whose weights become integers too
   std::vector<Node*> pairs;                            // that multiply computed operands
+  std::vector<Node*> tables;                           // whose constants become integers
   std::unordered_set<const Node*> members;             // nodes that take integers where there are some
   std::unordered_map<const Node*, const Node*> after;  // by node: the one whose result it takes before that is rounded
 

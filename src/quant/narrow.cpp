@@ -1,13 +1,13 @@
 #include "quant/narrow.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "graph/builder.h"
 #include "quant/blocks.h"
 #include "quant/islands.h"
+#include "quant/schema.h"
 
 namespace aglow::quant {
 
@@ -53,11 +53,6 @@ Tensor roundedToHalves(const Tensor& weights) {
   const auto* from = weights.ref().as<const uint32_t>();
   std::transform(from, from + weights.type().elements(), reinterpret_cast<uint32_t*>(rounded.mutableData()), upperHalf);
   return rounded;
-}
-
-bool isFinite(const Tensor& weights) {
-  const auto* from = weights.ref().as<const float>();
-  return std::all_of(from, from + weights.type().elements(), [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "graph/op_views.h"
 #include "quant/equalize.h"
 #include "quant/product.h"
+#include "quant/table.h"
 
 namespace aglow::quant {
 
@@ -133,6 +134,7 @@ Result<bool> Quantization::insertConversions() {
         quantizeProduct(b, *product, *input, *request_->schema);
     for (const Value value : islands_.values) convert(b, value, *chosen_.find(value), islands_);
     for (Node* pair : islands_.pairs) roundWeights(b, *pair);
+    quantizeTables(b, islands_.tables, *request_->schema);
     return true;
   });
 }

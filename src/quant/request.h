@@ -20,6 +20,9 @@ struct Precision {
   std::string_view name, doc;
   // Changes a function, but for nodes and operators with these names; null where that takes a profile.
   Result<bool> (*apply)(Function& function, const Names& keepFloat);
+  // Where activations are rounded: by how much of an output's largest magnitude two right runs may differ. What the
+  // order of a sum costs in floats may become a whole step.
+  double steps = 0;
 };
 std::span<const Precision> precisions();
 

@@ -102,6 +102,11 @@ Weights quantizeWeights(const Tensor& weights, int axis, const Schema& schema, s
   return quantized;
 }
 
+bool isFinite(const Tensor& weights) {
+  const auto* from = weights.ref().as<const float>();
+  return std::all_of(from, from + weights.type().elements(), [](float value) { return std::isfinite(value); });
+}
+
 Tensor quantizeBias(const Tensor& bias, std::span<const float> scales) {
   const auto* values = bias.ref().as<const float>();
   std::vector<int64_t> integers(static_cast<size_t>(bias.type().elements()));

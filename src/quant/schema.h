@@ -42,6 +42,8 @@ struct Weights {
 };
 // No scale is smaller than `least` has it, where that is not empty.
 Weights quantizeWeights(const Tensor& weights, int axis, const Schema& schema, std::span<const double> least = {});
+// Whether weights of f32 have neither infinities nor NaN, which no integer stands for.
+bool isFinite(const Tensor& weights);
 // Integers (i32) at given scales along the last axis.
 Tensor quantizeBias(const Tensor& bias, std::span<const float> scales);
 

@@ -276,3 +276,16 @@ def test_bisect_goes_into_scopes(aglow, tmp_path, scope):
     found = json.loads(outcome.out)["cases"][0]["bisect"]
     assert found["place"] == place, found
     assert found["differs_alone"] is True
+
+
+def test_rounded_values_may_be_a_step_away(aglow, tmp_path):
+    """What bf16 rounds is no fault, unless a tolerance is named; a result that is wrong is one."""
+    x, w = (RNG.uniform(-1, 1, shape).astype(np.float32) for shape in [(16, 64), (64, 64)])
+    path = write(tmp_path, "m.onnx", model([node("MatMul", ["x", "w"], ["y"], "product")], {"x": x}, {"w": w}, outputs=["y"]))
+    write(tmp_path, "right/input_0.pb", x)
+    write(tmp_path, "right/output_0.pb", x @ w)
+    write(tmp_path, "wrong/input_0.pb", x)
+    write(tmp_path, "wrong/output_0.pb", x @ w + 0.1 * np.abs(x @ w).max())
+    assert aglow("verify", path, "--against", tmp_path / "right", "--precision", "bf16").code == 0
+    assert aglow("verify", path, "--against", tmp_path / "right", "--precision", "bf16", "--atol", "1e-5").code == 5
+    assert aglow("verify", path, "--against", tmp_path / "wrong", "--precision", "bf16").code == 5
