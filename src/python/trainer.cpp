@@ -263,7 +263,7 @@ void addTrainer(nb::module_& m) {
       .def("predict", &predict, nb::arg("inputs"))
       .def("state", &stateOf, nb::arg("name"))
       .def("set_state", &setState, nb::arg("name"), nb::arg("value"))
-      .def("reset_state", &Trainer::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset_state", [](Trainer& trainer) { done([&] { return trainer.reset(); }); })
       .def("save", [](const Trainer& trainer, const std::string& path) { done([&] { return trainer.save(path); }); })
       .def("restore", [](Trainer& trainer, const std::string& path) { done([&] { return trainer.restore(path); }); })
       .def("export",

@@ -76,6 +76,7 @@ Diagnosed<std::unique_ptr<Trainer>> Trainer::open(TrainingSource source, Trainin
   if (ready.ok()) ready = prepare(trainer->train_, trainer->module_.step.name);
   if (ready.ok() && trainer->module_.accumulates())
     ready = prepare(trainer->update_, updateName(trainer->module_.step));
+  if (ready.ok()) ready = trainer->seedCounters();
   if (!ready.ok()) return ready.error();
   return trainer;
 }
@@ -216,10 +217,19 @@ Status Trainer::setState(const std::string& name, const Tensor& value) {
   return network_->setState(network_->findState(name), value.ref());
 }
 
-void Trainer::reset() {
+Status Trainer::reset() {
   const std::lock_guard lock(mutex_);
   network_->resetState();
   position_ = {.seed = position_.seed};
+  return seedCounters();
+}
+
+Status Trainer::seedCounters() {
+  constexpr uint64_t kApart = 0x9e3779b9;  // so that trainings with neighbouring seeds have no runs in common for long
+  for (const Binding& binding : network_->states())
+    if (binding.type == Type(ElemKind::UInt64, Shape{}))
+      AGLOW_OK(setState(binding.name, Tensor::fromInts(binding.type, {static_cast<int64_t>(position_.seed * kApart)})));
+  return {};
 }
 
 Trainer::Saved Trainer::saved() const {

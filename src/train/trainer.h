@@ -86,7 +86,7 @@ public:
   Status setState(const std::string& name, const Tensor& value);
   std::vector<Binding> states() const;
   // Begins again, with the weights of the model that was read.
-  void reset();
+  Status reset();
 
   Status save(const std::string& path) const;
   Status restore(const std::string& path);
@@ -119,6 +119,8 @@ private:
   const Tensor& outputOf(const Call& call, const std::string& placeholder) const;
   // One step with these samples; its loss.
   Result<double> step(const CheckedData& data, std::span<const int64_t> rows, double rate);
+  // Counters of runs, which random numbers follow from, begin with the seed.
+  Status seedCounters();
   Saved saved() const;
   Status restore(const Saved& states);
   Result<Checkpoint> checkedCheckpoint(const std::string& path) const;

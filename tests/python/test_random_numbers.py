@@ -98,7 +98,7 @@ def dropping():
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])], given)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return lambda: aglow.Trainer(made, "squared-error", "sgd", batch=4)
+    return lambda seed=0: aglow.Trainer(made, "squared-error", "sgd", batch=4, seed=seed)
 
 
 DATA = np.ones((8, 3), "f4"), np.zeros((8, 2), "f4")
@@ -121,6 +121,19 @@ def test_what_drops_goes_on_to_the_same_bits(tmp_path, dropping):
             callbacks=[lambda report: report.of_epoch and report.epoch == 2])
     rest.fit(*DATA, epochs=4, rate=0.1, checkpoint=tmp_path / "c", resume=True)
     np.testing.assert_array_equal(rest.state["w"], whole.state["w"])
+
+
+def test_seeds_of_a_training_decide_what_drops(dropping):
+    def trained(trainer):
+        trainer.fit(*DATA, epochs=3, rate=0.1, shuffle=False)
+        return trainer.state["w"]
+
+    first, same, other = dropping(1), dropping(1), dropping(2)
+    wanted = trained(first)
+    np.testing.assert_array_equal(trained(same), wanted)
+    assert not np.array_equal(trained(other), wanted)
+    first.state.reset()
+    np.testing.assert_array_equal(trained(first), wanted)
 
 
 def test_inside_of_branches_and_loops():
