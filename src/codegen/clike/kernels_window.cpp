@@ -76,73 +76,141 @@ $store
   }
 )";
 
-// Tiles of one item, in registers. The last ones begin early enough to be whole, and store what is their own.
+// Tiles of one item: rows of vectors in registers, for all rows of its part one tile after the other. The last ones
+// begin early enough to be whole, and store what is their own.
 constexpr std::string_view kOwnTiles =
     R"(const $I ownSide = ($I)ITEM(0) * $columns, side = ownSide + $columns <= $n ? ownSide : $n - $columns;
-const $I batch = ($I)ITEM(1) / $tiles, ownTop = ($I)ITEM(1) % $tiles * $rows;
-const $I top = ownTop + $rows <= $m ? ownTop : $m - $rows;
-$T sums[$rows][$columns];
-for (int32_t r = 0; r < $rows; ++r)
-  for (int32_t c = 0; c < $columns; ++c) sums[r][c] = 0;
-$starts
-for ($I k = 0; k < $k; ++k) {
-$atK
-  $T b[$columns];
-  for (int32_t c = 0; c < $columns; ++c) {
-    const $I column = side + c;
-$kept
-    $T value = 0;
-$right
-    b[c] = value;
+const $I batch = ($I)ITEM(1) / $parts, first = ($I)ITEM(1) % $parts * $part;
+const $I end = first + $part < $m ? first + $part : $m;
+$panel
+for ($I ownTop = first; ownTop < end; ownTop += $rows) {
+  const $I top = ownTop + $rows <= $m ? ownTop : $m - $rows;
+  $V sums[$rows];
+#pragma unroll
+  for (int32_t r = 0; r < $rows; ++r) sums[r] = ($V)(0);
+  for ($I k = 0; k < $k; ++k) {
+$b
+#pragma unroll
+    for (int32_t r = 0; r < $rows; ++r) {
+      const $I row = top + r;
+      $T value = 0;
+$left
+      const $V wide = ($V)(($E)value);
+      sums[r] = $muladd;
+    }
   }
   for (int32_t r = 0; r < $rows; ++r) {
     const $I row = top + r;
-    $T value = 0;
-$left
-    for (int32_t c = 0; c < $columns; ++c) sums[r][c] = MULADD_$K(value, b[c], sums[r][c]);
+    if (row < ownTop || row >= end) continue;
+    $E line[$columns];
+    vstore$columns(sums[r], 0, line);
+    for (int32_t c = 0; c < $columns; ++c) {
+      const $I column = side + c;
+      if (column < ownSide) continue;
+      const $I point = (batch * $m + row) * $n + column;
+      $T given = ($T)line[c];
+$store
+    }
   }
 }
-for (int32_t r = 0; r < $rows; ++r)
-  for (int32_t c = 0; c < $columns; ++c) {
-    const $I row = top + r, column = side + c;
-    if (row < ownTop || column < ownSide) continue;
-    const $I point = (batch * $m + row) * $n + column;
-    $T given = sums[r][c];
-$store
-  }
 )";
 
-Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums) {
-  const bool shared = writer.shape().sharesLocal && writer.shape().groupItems >= 256;
-  const int64_t rows = shared ? 64 : std::min<int64_t>(p.m, 8), columns = shared ? 64 : std::min<int64_t>(p.n, 16);
-  const int64_t down = (p.m + rows - 1) / rows, across = (p.n + columns - 1) / columns;
-  std::string ofColumn, starts, kept;
-  for (const auto& [name, value] : p.ofColumn) {
+// One row of the right matrix, in the columns of a tile, as $name[0] to $name[$columns - 1].
+constexpr std::string_view kRightRow = R"($atK
+for (int32_t c = 0; c < $columns; ++c) {
+  const $I column = side + c;
+$kept
+  $T value = 0;
+$right
+  $name = value;
+}
+)";
+
+Launch sharedTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store) {
+  const int64_t down = (p.m + 63) / 64, across = (p.n + 63) / 64;
+  std::string ofColumn;
+  for (const auto& [name, value] : p.ofColumn)
     ofColumn += fmt::format("const {} {} = {};\n", p.columnType, name, value);
+  const std::string text = fill(kSharedTiles, {{"T", typeName(sums)},
+                                               {"K", std::string(elemName(sums))},
+                                               {"I", writer.indexType()},
+                                               {"m", p.m},
+                                               {"n", p.n},
+                                               {"k", p.k},
+                                               {"tiles", down},
+                                               {"left", p.left},
+                                               {"ofColumn", ofColumn},
+                                               {"atK", p.atK},
+                                               {"right", p.right},
+                                               {"store", store}});
+  return writer.finish(text, {across * 16, p.batch * down * 16}, {16, 16});
+}
+
+// Where the right matrix is used for several tiles, its columns are laid side by side first.
+Launch ownTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store) {
+  constexpr int64_t kRows = 8, kMostColumns = 16, kEnoughItems = 32;
+  int64_t columns = 1;
+  while (2 * columns <= std::min(p.n, kMostColumns)) columns *= 2;
+  const int64_t rows = std::min(p.m, kRows), across = (p.n + columns - 1) / columns;
+  int64_t part = (p.m + rows - 1) / rows * rows;
+  while (part > rows && across * p.batch * ((p.m + part - 1) / part) < kEnoughItems)
+    part = (part / 2 + rows - 1) / rows * rows;
+  const int64_t parts = (p.m + part - 1) / part;
+  const bool packs =
+      part > rows && std::max<int64_t>(p.k, 1) * columns * elemBytes(sums) <= writer.shape().localBytes / 2;
+  const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint" : "ulong";
+  const std::string vector = fmt::format("{}{}", element, columns);
+  std::string starts, kept;
+  for (const auto& [name, value] : p.ofColumn) {
     starts += fmt::format(
         "{0} {1}Of[{2}];\nfor (int32_t c = 0; c < {2}; ++c) {{ const {3} column = side + c; {1}Of[c] = {4}; }}\n",
         p.columnType, name, columns, writer.indexType(), value);
     kept += fmt::format("const {} {} = {}Of[c];\n", p.columnType, name, name);
   }
+  const auto rightRow = [&](const std::string& name) {
+    return fill(kRightRow, {{"T", typeName(sums)},
+                            {"I", writer.indexType()},
+                            {"columns", columns},
+                            {"kept", kept},
+                            {"atK", p.atK},
+                            {"right", p.right},
+                            {"name", name}});
+  };
+  std::string panel = starts, b;
+  if (packs) {
+    panel += fmt::format("LOCAL {} packed[{}];\nfor ({} k = 0; k < {}; ++k) {{\n{}}}\n", element,
+                         std::max<int64_t>(p.k, 1) * columns, writer.indexType(), p.k,
+                         rightRow(fmt::format("packed[k * {} + c]", columns)));
+    b = fmt::format("const {} b = vload{}(k, packed);", vector, columns);
+  } else {
+    b = fmt::format("{} rights[{}];\n{}const {} b = vload{}(0, rights);", element, columns, rightRow("rights[c]"),
+                    vector, columns);
+  }
+  const std::string text = fill(
+      kOwnTiles,
+      {{"T", typeName(sums)},
+       {"E", element},
+       {"V", vector},
+       {"I", writer.indexType()},
+       {"m", p.m},
+       {"n", p.n},
+       {"k", p.k},
+       {"rows", rows},
+       {"columns", columns},
+       {"part", part},
+       {"parts", parts},
+       {"panel", panel},
+       {"b", b},
+       {"left", p.left},
+       {"muladd", isFloat(sums) ? fmt::format("MULADD_{}(wide, b, sums[r])", elemName(sums)) : "wide * b + sums[r]"},
+       {"store", store}});
+  return writer.finish(text, {across, p.batch * parts}, {1, 1});
+}
+
+Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums) {
   const std::string store = p.finish + writer.resultIndices("point") + writer.epilogue();
-  const std::string text = fill(shared ? kSharedTiles : kOwnTiles, {{"T", typeName(sums)},
-                                                                    {"K", std::string(elemName(sums))},
-                                                                    {"I", writer.indexType()},
-                                                                    {"m", p.m},
-                                                                    {"n", p.n},
-                                                                    {"k", p.k},
-                                                                    {"rows", rows},
-                                                                    {"columns", columns},
-                                                                    {"tiles", down},
-                                                                    {"left", p.left},
-                                                                    {"ofColumn", ofColumn},
-                                                                    {"starts", starts},
-                                                                    {"kept", kept},
-                                                                    {"atK", p.atK},
-                                                                    {"right", p.right},
-                                                                    {"store", store}});
-  if (shared) return writer.finish(text, {across * 16, p.batch * down * 16}, {16, 16});
-  return writer.finish(text, {across, p.batch * down}, {1, 1});
+  const bool shared = writer.shape().sharesLocal && writer.shape().groupItems >= 256;
+  return shared ? sharedTiles(writer, p, sums, store) : ownTiles(writer, p, sums, store);
 }
 
 // ---------------------------------------------------------------- windows
@@ -231,13 +299,12 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
         text += fmt::format(" + batch / {} % {} * {}", below, batch[axis], strides[static_cast<size_t>(axis)]);
     return text;
   };
-  writer.input(0, "lefts");
-  writer.input(1, "rights");
+  writer.input(0, "one");
+  writer.input(1, "other");
   p.left = fmt::format("value = {};",
-                       convertedText(kind, sums, fmt::format("lefts[(({}) * {} + row) * {} + k]", item(a), p.m, p.k)));
-  p.right =
-      fmt::format("value = {};",
-                  convertedText(kind, sums, fmt::format("rights[(({}) * {} + k) * {} + column]", item(b), p.k, p.n)));
+                       convertedText(kind, sums, fmt::format("one[(({}) * {} + row) * {} + k]", item(a), p.m, p.k)));
+  p.right = fmt::format(
+      "value = {};", convertedText(kind, sums, fmt::format("other[(({}) * {} + k) * {} + column]", item(b), p.k, p.n)));
   return {tiles(writer, p, sums)};
 }
 
@@ -303,10 +370,11 @@ $loops
     belowTap *= kernel;
     belowPlace *= extent;
   }
+  // No branch, so that lanes go side by side.
   p.right += fmt::format(
-      "if ({}) value = {};", condition.empty() ? "true" : condition,
-      convertedText(kind, sums,
-                    fmt::format("x[(batch * {} + k / {}) * {} + {}]", depth, taps, sliding.plane, sliding.element())));
+      "const bool inside = {};\nconst {} at = inside ? {} : 0;\nvalue = {};\nvalue = inside ? value : 0;",
+      condition.empty() ? "true" : condition, sliding.type, sliding.element(),
+      convertedText(kind, sums, fmt::format("x[(batch * {} + k / {}) * {} + at]", depth, taps, sliding.plane)));
   if (sliding.copiesInput(taps)) {
     p.ofColumn.clear();
     p.atK.clear();

@@ -53,6 +53,12 @@ typedef ulong uint64_t;
 #define ATOMIC_MAX(p, x) atomic_max(p, x)
 #define ATOMIC_ADD(p, x) atomic_add(p, x)
 #define ATOMIC_SET_ONCE(p) (atomic_cmpxchg(p, 0, 1) == 0)
+#define float1 float
+#define double1 double
+#define uint1 uint
+#define ulong1 ulong
+#define vload1(n, p) ((p)[n])
+#define vstore1(v, n, p) ((p)[n] = (v))
 #define BITS_OF_F32(x) as_int(x)
 #ifdef FP_FAST_FMAF
 #define MULADD_f32(a, b, c) fma(a, b, c)
