@@ -251,23 +251,26 @@ struct Sliding {
     return text;
   }
 
-  // Loops over the taps t0, t1, ... of the window of the result at i2, i3, ...: `padded` for each that lies in the
-  // padded input, `met` for each that lies inside, at element `from` of the channel.
-  std::string loops(const std::string& padded, const std::string& met) const {
+  // Loops over the taps t0, t1, ... of the window of the result at i2, i3, ..., without branches, so that items go side
+  // by side: statements on `padded`, whether it lies in the padded input, `inside`, whether in the input itself, and
+  // `from`, the element of the channel (any, where it is not inside).
+  std::string loops(const std::string& each) const {
+    constexpr int64_t kFewTaps = 32;
+    int64_t taps = 1;
+    for (const int64_t extent : window.kernel) taps *= extent;
     TextBlock out;
+    std::string padded = "true", met = plane == 0 ? "false" : "true";
     for (size_t a = 0; a < input.size(); ++a) {
+      if (taps <= kFewTaps) out.line("#pragma unroll");
       out.open(fmt::format("for ({0} t{1} = 0; t{1} < {2}; ++t{1})", type, a, window.kernel[a]));
       out.line(
           fmt::format("const {} q{} = {};", type, a, position(a, fmt::format("i{}", a + 2), fmt::format("t{}", a))));
-      out.line(fmt::format("if (q{} >= {}) break;", a, input[a] + window.after[a]));
+      padded += fmt::format(" && q{} < {}", a, input[a] + window.after[a]);
+      met += " && " + inside(a);
     }
-    if (!padded.empty()) out.line(padded);
-    std::string condition;
-    for (size_t a = 0; a < input.size(); ++a) condition += (a == 0 ? "" : " && ") + inside(a);
-    out.open(fmt::format("if ({})", condition.empty() ? "true" : condition));
-    out.line(fmt::format("const {} from = {};", type, element()));
-    out.line(met);
-    out.close();
+    out.line(fmt::format("const bool padded = {}, inside = {};", padded, met));
+    out.line(fmt::format("const {} from = inside ? {} : 0;", type, element()));
+    out.line(each);
     for (size_t a = 0; a < input.size(); ++a) out.close();
     return out.take();
   }
@@ -329,7 +332,7 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   constexpr int64_t kFewOutputs = 4;
   if (outputs < kFewOutputs) {
     const std::string met =
-        fmt::format("given = MULADD_{}({}, {}, given);", elemName(sums),
+        fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
                     convertedText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
                     convertedText(kind, sums, fmt::format("filter[(channel * {} + c) * {} + tap]", depth, taps)));
     std::string tap = "0";
@@ -347,7 +350,7 @@ $loops
                   {"group", group},
                   {"outputs", outputs},
                   {"depth", depth},
-                  {"loops", sliding.loops("", fmt::format("const {} tap = {};\n{}", sliding.type, tap, met))}});
+                  {"loops", sliding.loops(fmt::format("const {} tap = {};\n{}", sliding.type, tap, met))}});
     if (!bias.empty()) text += fmt::format("given = {};\n", bias);
     return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
   }
@@ -398,12 +401,11 @@ std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, con
   std::string text = writer.resultIndices("point");
   text +=
       fmt::format("const {} plane = (i0 * {} + i1) * {};\n", writer.indexType(), writer.out().dim(1), sliding.plane);
+  const std::string value = sliding.plane == 0 ? "0" : convertedText(kind, computed, "x[plane + from]");
   if (opOf(writer.attrs().op()) == Op::AvgPool) {
-    const bool padded = writer.attrs().flag("count_include_pad");
-    text += "double sum = 0;\nint64_t count = 0;\n";
-    text +=
-        sliding.loops(padded ? "++count;" : "", fmt::format("{}sum += {};", padded ? "" : "++count; ",
-                                                            convertedText(kind, ElemKind::Float64, "x[plane + from]")));
+    text += "double sum = 0;\nint32_t count = 0;\n";
+    text += sliding.loops(fmt::format("count += {} ? 1 : 0;\nsum += inside ? (double){} : 0.0;",
+                                      writer.attrs().flag("count_include_pad") ? "padded" : "inside", value));
     text += fmt::format("const {0} given = ({0})(sum / (double)(count > 1 ? count : 1));\n", typeName(computed));
     return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
   }
@@ -413,13 +415,17 @@ std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, con
   else
     lowest = isSigned(computed) ? static_cast<uint64_t>(lowestOf<int64_t>(kind)) : lowestOf<uint64_t>(kind);
   const bool indices = opOf(writer.attrs().op()) == Op::MaxPoolWithIndices;
-  text += fmt::format("{} given = {};\nint64_t winner = -1;\n", typeName(computed), numberText(computed, lowest));
-  text += sliding.loops("", fmt::format(R"(const {} value = {};
-if (winner < 0 || given < value || (value != value && given == given)) {{
+  text += fmt::format("{} given = {};\n", typeName(computed), numberText(computed, lowest));
+  if (indices)
+    text += "int64_t winner = -1;\n" + sliding.loops(fmt::format(R"(const {} value = {};
+if (inside && (winner < 0 || given < value || (value != value && given == given))) {{
   given = value;
   winner = plane + from;
 }})",
-                                        typeName(computed), convertedText(kind, computed, "x[plane + from]")));
+                                                                 typeName(computed), value));
+  else
+    text +=
+        sliding.loops(fmt::format("given = inside ? {} : given;", appliedText(Scalar::Max, computed, "given", value)));
   text += writer.epilogue();
   if (indices) {
     writer.result(1, "winners");
