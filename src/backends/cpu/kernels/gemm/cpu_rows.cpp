@@ -415,11 +415,11 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
                           .descriptor = descriptorBytes(pack),
                           .units = matrices * panels});
     desc.w = {.operand = 3, .offset = 0};
-    desc.partial.offset = packed;
   }
+  desc.partial.offset = packed + (axes.empty() ? spreadRows(plan, desc, s, packed, machine) : 0);
   setImages(desc, axes, s, s.m * s.k, matrix);
   plan.steps.push_back(planTiles(desc, machine));
-  plan.scratchBytes = (packed + partialElements(desc)) * kBytes;
+  plan.scratchBytes = (desc.partial.offset + partialElements(desc)) * kBytes;
   setEpilogueDims(plan, s);
   // Matrices are on their own where each has a right operand.
   if (problem.wish.axis == kMatrixAxis && s.batches % problem.wish.parts == 0 && axes.size() == 1 && axes[0].b == 1)
