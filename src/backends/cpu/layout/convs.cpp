@@ -64,6 +64,7 @@ private:
 namespace {
 
 constexpr int64_t kImageChannels = 4;
+constexpr int64_t kMostlyEmpty = 4;  // so many times fewer channels than lanes
 
 // What NarrowConv has to take for bytes outside of the image, if it can.
 std::optional<int64_t> outsideOf(const ShiftedBytes& x) {
@@ -106,7 +107,6 @@ bool isOfMaps(const ConvNode& node, const Conv2d& conv) {
 
 ConvForm tapsForm(const Node& node, int64_t lanes) {
   const int64_t channels = node.input(0).dim(0), outputs = node.input(1).dim(0);
-  constexpr int64_t kMostlyEmpty = 4;
   if (kMostlyEmpty * outputs < lanes) return ConvForm::None;
   return channels < lanes && channels <= kImageChannels ? ConvForm::PlanarTaps : ConvForm::Taps;
 }
@@ -160,7 +160,7 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   if (isOfMaps(ConvNode(node), conv)) return tapsForm(node, lanes);
   if (!known && !isWorthPacking(ConvNode(node), conv)) return ConvForm::None;
   // Vectors that are mostly empty on both sides win nothing.
-  if (conv.group == 1 && conv.channels < lanes && 2 * conv.outputs < lanes) return ConvForm::None;
+  if (conv.group == 1 && conv.channels < lanes && kMostlyEmpty * conv.outputs < lanes) return ConvForm::None;
   if (kind == ElemKind::Int32)
     return multipliesBytes(node, {.lanes = static_cast<int>(lanes)}) ? byteForm(ConvNode(node), conv) : ConvForm::None;
   if (conv.group > 1) {
