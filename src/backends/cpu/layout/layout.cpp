@@ -14,6 +14,7 @@ Pipeline layoutPipeline(const VectorLayout& layout) {
       .add(splitWeightsPass())
       .add(packWeightsPass(layout))  // before filters grow: the largest weights pass through memory twice
       .add(transposedProductsPass(layout))
+      .add(packSharedPass(layout))
       .add(byteProductsPass())
       .add(blockedLayoutPass(layout))
       .add(deadCodePass())

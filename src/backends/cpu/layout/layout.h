@@ -25,6 +25,8 @@ Pass byteProductsPass();
 
 // Products of transposed left matrices, as these lie.
 Pass transposedProductsPass(const VectorLayout& layout);
+// Computed right sides that several products share, in panels.
+Pass packSharedPass(const VectorLayout& layout);
 
 Pipeline layoutPipeline(const VectorLayout& layout);
 // To stand after "optimize-core".

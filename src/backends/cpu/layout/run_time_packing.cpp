@@ -9,16 +9,18 @@ using Ints = std::vector<int64_t>;
 
 namespace {
 
-// The first axis filled up with zeros to whole panels, which are its first half then.
-Value inPanels(Builder& b, Value x, int64_t panel) {
-  const int64_t panels = ceilDiv(x.dim(0), panel), missing = panels * panel - x.dim(0);
+// An axis filled up with zeros to whole panels, and cut into them: [..., panels, panel, ...].
+Value inPanels(Builder& b, Value x, int64_t panel, int axis = 0) {
+  const auto a = static_cast<size_t>(axis);
+  const int64_t panels = ceilDiv(x.dim(axis), panel), missing = panels * panel - x.dim(axis);
   if (missing > 0) {
     Ints before(static_cast<size_t>(x.rank()), 0), after = before;
-    after[0] = missing;
+    after[a] = missing;
     x = b.pad(x, b.scalarLike(x, 0), {.before = before, .after = after});
   }
-  Ints dims{panels, panel};
-  dims.insert(dims.end(), x.shape().dims().begin() + 1, x.shape().dims().end());
+  Ints dims = x.shape().dims();
+  dims[a] = panel;
+  dims.insert(dims.begin() + axis, panels);
   return b.reshaped(x, dims);
 }
 
@@ -37,6 +39,10 @@ Tensor transformation() {
 }
 
 }  // namespace
+
+Value packMatrixAtRunTime(Builder& b, Value matrix, int64_t panel) {
+  return b.transposed(inPanels(b, matrix, panel, 1), {1, 0, 2});
+}
 
 Value packFilterAtRunTime(Builder& b, Value filter, int64_t panel) {
   return b.transposed(inPanels(b, filter, panel), {0, 3, 4, 2, 1});

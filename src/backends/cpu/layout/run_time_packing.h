@@ -6,6 +6,8 @@
 
 namespace aglow {
 
+// [k, n] to [P, k, panel], P = ceil(n / panel).
+Value packMatrixAtRunTime(Builder& b, Value matrix, int64_t panel);
 // [O, C / group, kh, kw] to [P, kh, kw, C / group, panel], P = ceil(O / panel).
 Value packFilterAtRunTime(Builder& b, Value filter, int64_t panel);
 // [P, kh, kw, C, panel] to [C, O, kh, kw].
