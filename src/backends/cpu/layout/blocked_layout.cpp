@@ -2,6 +2,7 @@
 // a value is converted before its first reader that needs it otherwise, once for all readers.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "backends/cpu/layout/choose.h"
 #include "backends/cpu/layout/layout.h"
@@ -23,8 +24,7 @@ public:
       b.before(node).named(node->name());
       const auto conv = choice_.convs.find(node);
       if (conv != choice_.convs.end() && givesFilter(conv->second)) {
-        replaceAllUses(node->result(), tapProducts(*node, conv->second, *this));
-        replaced_.push_back(node);
+        onFilter(*node, tapProducts(*node, conv->second, *this));
       } else if (choice_.blocked.contains(node)) {
         onBlocks(*node);
       } else {
@@ -65,6 +65,21 @@ private:
     const auto conv = choice_.convs.find(&node);
     blocked_[{&node, 0}] =
         conv != choice_.convs.end() ? blockedConv(node, conv->second, *this) : findBlockedOp(node)->build(node, *this);
+    replaced_.push_back(&node);
+  }
+
+  // Whoever exchanges the channels of the node's result wants the filter itself.
+  void onFilter(Node& node, Value filter) {
+    const auto isConv = [&](const Use& use) { return choice_.convs.contains(use.user); };
+    std::vector<Node*> exchanges;
+    for (const Use& use : node.uses())
+      if (exchangesChannels(*use.user) && std::none_of(use.user->uses().begin(), use.user->uses().end(), isConv))
+        exchanges.push_back(use.user);
+    for (Node* exchange : exchanges) replaceAllUses(exchange->result(), filter);
+    std::vector<int64_t> perm(static_cast<size_t>(filter.rank()));
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[0], perm[1]);
+    replaceAllUses(node.result(), b.transposed(filter, perm));
     replaced_.push_back(&node);
   }
 

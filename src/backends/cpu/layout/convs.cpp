@@ -239,7 +239,9 @@ Value tapProducts(Node& node, ConvForm form, BlockSource& source) {
                                     .pads = conv.pads,
                                     .dilations = conv.strides,
                                     .channels = channels});
-  return b.reshaped(unpackSums(b, sums, outputs), node.type().shape().dims());
+  Ints dims = node.type().shape().dims();
+  std::swap(dims[0], dims[1]);
+  return b.reshaped(unpackSums(b, sums, outputs), dims);
 }
 
 Value blockedConv(Node& node, ConvForm form, BlockSource& source) {

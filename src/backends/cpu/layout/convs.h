@@ -38,7 +38,8 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms);
 // The value that a convolution in this form reads: its operand, or the bytes that this is made of.
 Value imageOf(Node& node, ConvForm form);
 
-// Of a form that gives a filter: the map that stands for the filter, and the result.
+// Of a form that gives a filter: the map that stands for the filter, and the result with the map's channels first, as
+// panels lie. The node itself has the image's first.
 Value mapOf(Node& node);
 Value tapProducts(Node& node, ConvForm form, BlockSource& source);
 // Whether a node exchanges batch and channels, and does nothing else.

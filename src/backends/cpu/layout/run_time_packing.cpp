@@ -49,10 +49,10 @@ Value packFilterAtRunTime(Builder& b, Value filter, int64_t panel) {
 }
 
 Value unpackSums(Builder& b, Value packed, int64_t outputs) {
-  const Ints dims{packed.dim(3), packed.dim(0) * packed.dim(4), packed.dim(1), packed.dim(2)};
-  const Value all = b.reshaped(b.transposed(packed, {3, 0, 4, 1, 2}), dims);
-  if (dims[1] == outputs) return all;
-  return b.slice(all, {.starts = Ints(dims.size(), 0), .sizes = {dims[0], outputs, dims[2], dims[3]}});
+  const Ints dims{packed.dim(0) * packed.dim(4), packed.dim(3), packed.dim(1), packed.dim(2)};
+  const Value all = b.reshaped(b.transposed(packed, {0, 4, 3, 1, 2}), dims);
+  if (dims[0] == outputs) return all;
+  return b.slice(all, {.starts = Ints(dims.size(), 0), .sizes = {outputs, dims[1], dims[2], dims[3]}});
 }
 
 Value transformAtRunTime(Builder& b, Value filter, int tile, int64_t panel) {

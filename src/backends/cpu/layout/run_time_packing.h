@@ -10,7 +10,7 @@ namespace aglow {
 Value packMatrixAtRunTime(Builder& b, Value matrix, int64_t panel);
 // [O, C / group, kh, kw] to [P, kh, kw, C / group, panel], P = ceil(O / panel).
 Value packFilterAtRunTime(Builder& b, Value filter, int64_t panel);
-// [P, kh, kw, C, panel] to [C, O, kh, kw].
+// [P, kh, kw, C, panel] to [O, C, kh, kw].
 Value unpackSums(Builder& b, Value packed, int64_t outputs);
 
 // [O, C, 3, 3], transformed for tiles of tile x tile results, to [(tile + 2)^2, P, C, panel].
