@@ -103,6 +103,12 @@ std::vector<Engine> enginesFor(uint64_t seed) {
   return engines;
 }
 
+std::vector<Engine> deviceEngines() {
+  Engine device = interpreter();
+  device.name = device.options.backend = "opencl";
+  return {interpreter(), std::move(device)};
+}
+
 std::vector<Engine> allEngines() {
   std::vector<Engine> engines{interpreter(), exported(), laidOut(4), laidOut(8), evaluatedNests()};
   if (!hasBackend("cpu")) return engines;

@@ -21,6 +21,8 @@ struct Engine {
 // The interpreter, and the CPU without and with LLVM's optimizer; the seed chooses processors, lanes, threads and
 // switched-off passes besides.
 std::vector<Engine> enginesFor(uint64_t seed);
+// The interpreter, and the OpenCL device that is chosen where none is named.
+std::vector<Engine> deviceEngines();
 // Every way at once, for few cases.
 std::vector<Engine> allEngines();
 

@@ -3,6 +3,7 @@
 //   differential --seed 1 --count 300          draws and compares; differences are shrunk into --keep (default: .)
 //   differential --onnx-dir DIR --standard     also writes models of standard operators with inputs, outputs and bounds
 //                                              (against_onnxruntime.py compares them)
+//   differential --opencl                      compares the interpreter with an OpenCL device alone
 //   differential --replay DIR                  compares the kept cases of a folder on all engines
 #include <fmt/format.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ struct Options {
   uint64_t count = 300;
   double seconds = 1e9;
   std::string keep = ".", replay, onnxDir;
-  bool shrink = true, interpreted = false;
+  bool shrink = true, interpreted = false, opencl = false;
   DrawOptions draw;
 };
 
@@ -80,7 +81,7 @@ Status writeForOthers(const std::string& folder, const Case& c) {
 void fuzzOne(const Options& options, uint64_t seed, Counts& counts) {
   currentSeed = seed;
   Case c = drawCase(seed, options.draw);
-  std::vector<Engine> engines = enginesFor(seed);
+  std::vector<Engine> engines = options.opencl ? deviceEngines() : enginesFor(seed);
   if (options.interpreted) std::erase_if(engines, [](const Engine& e) { return e.options.backend != "interpreter"; });
   ++counts.graphs;
   counts.nodes += c.function().size();
@@ -138,7 +139,7 @@ int replay(const Options& options) {
 }
 
 int usage() {
-  std::cerr << "differential [--seed N] [--count N] [--seconds N] [--nodes N] [--standard] [--interpreted]\n"
+  std::cerr << "differential [--seed N] [--count N] [--seconds N] [--nodes N] [--standard] [--interpreted] [--opencl]\n"
                "             [--keep DIR] [--no-shrink] [--onnx-dir DIR]\n"
                "differential --replay DIR\n";
   return 2;
@@ -150,7 +151,7 @@ int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    const bool flag = word == "--standard" || word == "--no-shrink" || word == "--interpreted";
+    const bool flag = word == "--standard" || word == "--no-shrink" || word == "--interpreted" || word == "--opencl";
     if (!flag && i + 1 == argc) return usage();
     if (word == "--seed")
       options.seed = std::strtoull(argv[++i], nullptr, 10);
@@ -170,6 +171,8 @@ int main(int argc, char** argv) {
       options.draw.standard = true;
     else if (word == "--interpreted")
       options.interpreted = true;
+    else if (word == "--opencl")
+      options.opencl = true;
     else if (word == "--no-shrink")
       options.shrink = false;
     else
