@@ -44,6 +44,7 @@ gdb                 | tests debug information
 binutils            | tests what objects hold
 ocl-icd-libopencl1  | finds drivers of OpenCL
 pocl-opencl-icd     | an OpenCL device on every processor
+oclgrind            | one that looks at every access
 '
 
 installed() { [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ?i* ]]; }
