@@ -184,11 +184,22 @@ public:
     }
   }
 
-  Order run(bool hungriestFirst) {
+  // What comes first of the steps that nothing follows. Nearest: that with the fewest steps on the longest way to it,
+  // so that a gradient becomes an update as soon as it is there, the last layer's first.
+  enum class Ends : uint8_t { Given, Hungriest, Nearest };
+  Order run(Ends first) {
     Order ends;
     for (size_t i = 0; i < graph_.steps.size(); ++i)
       if (graph_.steps[i].after.empty()) ends.push_back(static_cast<int32_t>(i));
-    if (hungriestFirst) sort(ends);
+    if (first == Ends::Hungriest) sort(ends);
+    if (first == Ends::Nearest) {
+      std::vector<int32_t> way(graph_.steps.size());
+      for (size_t i = 0; i < graph_.steps.size(); ++i)
+        for (const int32_t before : graph_.steps[i].before)
+          way[i] = std::max(way[i], way[static_cast<size_t>(before)] + 1);
+      std::stable_sort(ends.begin(), ends.end(),
+                       [&](int32_t a, int32_t b) { return way[static_cast<size_t>(a)] < way[static_cast<size_t>(b)]; });
+    }
     for (const int32_t end : ends) visit(end);
     return std::move(order_);
   }
@@ -342,8 +353,11 @@ struct Row {
 };
 constexpr Row kStrategies[] = {
     {"given", given},
-    {"depth first", [](const Graph& graph) { return DepthFirst(graph).run(false); }},
-    {"depth first, hungriest output first", [](const Graph& graph) { return DepthFirst(graph).run(true); }},
+    {"depth first", [](const Graph& graph) { return DepthFirst(graph).run(DepthFirst::Ends::Given); }},
+    {"depth first, hungriest output first",
+     [](const Graph& graph) { return DepthFirst(graph).run(DepthFirst::Ends::Hungriest); }},
+    {"depth first, nearest output first",
+     [](const Graph& graph) { return DepthFirst(graph).run(DepthFirst::Ends::Nearest); }},
     {"greedy", greedyForwards},
     {"greedy backwards", greedyBackwards},
 };

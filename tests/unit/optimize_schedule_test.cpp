@@ -62,6 +62,27 @@ int64_t bestPeak(const Function& function) {
   return best[sets - 1];
 }
 
+// Layers, their gradients, and what each layer's weights get of both, first of the first one: that is there last.
+TEST(Schedule, TakesWhatIsThereFirst) {
+  constexpr int kLayers = 12;
+  constexpr int64_t kElements = 4096;
+  Module module;
+  Builder b(*module.addFunction("main"));
+  std::vector<Value> layers{b.input("x", row(kElements))};
+  for (int i = 0; i < kLayers; ++i) layers.push_back(b.concat({b.tanh(layers.back())}, {.axis = 0}));
+  std::vector<Value> gradients(kLayers + 1);
+  gradients[kLayers] = b.input("g", row(kElements));
+  for (int i = kLayers; i-- > 0;)
+    gradients[static_cast<size_t>(i)] =
+        b.concat({b.mul(gradients[static_cast<size_t>(i) + 1], layers.back())}, {.axis = 0});
+  for (size_t i = 0; i < kLayers; ++i)
+    b.output("w" + std::to_string(i), b.reduced(b.mul(layers[i], gradients[i]), "sum", {0}));
+  const Schedule s = scheduleNodes(b.function());
+  expectTopological(b.function(), s);
+  EXPECT_LT(s.peak, (kLayers + 5) * kElements * 4);
+  EXPECT_GT(s.givenPeak, (2 * kLayers - 3) * kElements * 4);
+}
+
 TEST(Schedule, FinishesOneBranchBeforeItStartsTheNext) {
   Module module;
   Builder b(*module.addFunction("main"));
