@@ -228,8 +228,10 @@ Diagnosed<Unit> fit(Trainer& trainer, const TrainOptions& train, const RateSched
 Diagnosed<Unit> execute(const TrainOptions& train) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   const ModelOptions& model = train.request.model;
-  if (!model.stopAfter.empty() || !model.startFrom.empty() || model.precision != "float")
-    return usage("a model is trained whole and in floats, without --stop-after, --start-from or --precision");
+  if (!model.stopAfter.empty() || !model.startFrom.empty())
+    return usage("a model is trained whole, without --stop-after or --start-from");
+  if (model.precision != "float" && model.precision != "bf16")
+    return usage(fmt::format("--precision {}: a model is trained in float or bf16", model.precision));
   if (train.data.empty() && train.module.empty())
     return usage("there is nothing to learn from", "name arrays with --data, or write the functions with --module");
   auto schedule = RateSchedule::parse(train.schedule);

@@ -55,14 +55,57 @@ Tensor roundedToHalves(const Tensor& weights) {
   return rounded;
 }
 
+constexpr int64_t kWorth = 4096;  // fewer multiplications are done in less than a microsecond, and gain nothing
+
+bool isFloatState(Value v) {
+  while (!v.node->isStorage() && (v.node->op() == Op::Reshape || v.node->op() == Op::Transpose)) v = v.node->input(0);
+  const Placeholder* place = asPlaceholder(v);
+  return place != nullptr && place->isState() && v.kind() == ElemKind::Float32;
+}
+
+// Products by weights that are state; and all of them in a function that trains, gradients included.
+std::vector<Node*> productsByState(Function& function, const Names& kept) {
+  const std::vector<Node*> saves = function.saves();
+  const bool trains = std::any_of(saves.begin(), saves.end(), [](Node* save) { return isFloatState(save->input(1)); });
+  std::vector<Node*> products;
+  for (const auto& node : function.nodes()) {
+    if ((node->op() != Op::MatMul && node->op() != Op::Conv) || roleOf(*node) == Role::Product ||
+        kept.contains(node->name()) || kept.contains(std::string(node->def().name)))
+      continue;
+    const Value left = node->input(0), right = node->input(1);
+    if (left.kind() != ElemKind::Float32 || left.rank() < 2 || !(trains || isFloatState(right))) continue;
+    const int64_t depth = node->op() == Op::MatMul ? left.dim(left.rank() - 1)
+                                                   : right.type().elements() / std::max<int64_t>(right.dim(0), 1);
+    if (node->type().elements() * depth >= kWorth) products.push_back(node.get());
+  }
+  return products;
+}
+
+// What these products read is rounded for them alone: variables, and what optimizers make of them, stay f32.
+void roundOperands(Builder& b, const std::vector<Node*>& products) {
+  std::unordered_map<Value, Value, ValueHash> rounded;
+  for (Node* product : products)
+    for (int i = 0; i < 2; ++i) {
+      const Value value = product->input(i);
+      Value& narrow = rounded[value];
+      if (!narrow) {
+        Function& function = b.function();
+        b.before(value.node->isStorage() ? function.front() : function.next(value.node)).named(value.node->name());
+        narrow = b.casted(b.casted(value, ElemKind::BFloat16), ElemKind::Float32);
+      }
+      product->setInput(i, narrow);
+    }
+}
+
 }  // namespace
 
 Result<bool> useHalves(Function& function, const Names& keepFloat) {
-  constexpr int64_t kWorth = 4096;  // fewer are done in less than a microsecond, and gain nothing
   std::vector<Node*> products = productsOf(function, keepFloat);
   std::erase_if(products, [](const Node* product) { return multiplications(*product) < kWorth; });
   return building([&] {
     Builder b(function);
+    const std::vector<Node*> others = productsByState(function, keepFloat);
+    roundOperands(b, others);
     std::unordered_map<const Node*, Value> weights;  // by the constant
     std::unordered_set<Value, ValueHash> rounded;
     for (Node* product : products) {
@@ -73,7 +116,7 @@ Result<bool> useHalves(Function& function, const Names& keepFloat) {
       const Value x = product->input(0);
       if (!isConstant(x) && rounded.insert(x).second) roundToHalves(b, x);
     }
-    return !products.empty();
+    return !products.empty() || !others.empty();
   });
 }
 

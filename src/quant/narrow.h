@@ -10,7 +10,8 @@ namespace aglow::quant {
 Result<bool> narrow(Function& function, const Request& request);
 
 // What products with constant weights read is rounded to bf16 where it is made, and their weights are too; sums,
-// normalisations and the outputs of the model stay f32. False where there is no such product.
+// normalisations and the outputs of the model stay f32. Products by state, and all of a function that trains, read
+// rounded copies: variables and what optimizers make of them stay f32. False where there is no such product.
 Result<bool> useHalves(Function& function, const Names& keepFloat);
 
 // Weights of matrix products become integers of `bits` bits, 4 or 8, with a scale for every 32 rows of each column.

@@ -7,6 +7,7 @@
 #include "backends/cpu/layout/bytes.h"
 #include "backends/cpu/layout/layout.h"
 #include "graph/builder.h"
+#include "support/sizes.h"
 
 namespace aglow {
 
@@ -99,8 +100,43 @@ private:
   Value packedNarrow_, packedFloats_;
 };
 
+// The same for bf16 that are not known when compiling, as nodes: [k, n] to [P, ceil(k / 2), panel, 2].
+Value packHalvesAtRunTime(Builder& b, Value matrix, int64_t panel) {
+  const int64_t k = matrix.dim(0), n = matrix.dim(1), pairs = ceilDiv(k, 2), panels = ceilDiv(n, panel);
+  if (pairs * 2 > k || panels * panel > n)
+    matrix = b.pad(matrix, b.scalarLike(matrix, 0), {.before = {0, 0}, .after = {pairs * 2 - k, panels * panel - n}});
+  return b.transposed(b.reshaped(matrix, {pairs, 2, panels, panel}), {2, 0, 3, 1});
+}
+
+// Products of bf16 by one computed matrix, of enough rows that it pays to pack that first.
+bool multipliesHalves(const Node& node, const VectorLayout& layout) {
+  constexpr int64_t kRows = 16;
+  if (node.op() != Op::MatMul || node.predicate() || !layout.fastHalves) return false;
+  const Value left = node.input(0), right = node.input(1);
+  return right.rank() == 2 && left.rank() >= 2 && !isConstant(right) && isNarrowFloats(left) && isNarrowFloats(right) &&
+         right.dim(0) > 0 && right.dim(1) >= 2 * layout.lanes && left.type().elements() >= kRows * right.dim(0);
+}
+
+Result<int64_t> packHalves(Function& function, const VectorLayout& layout) {
+  std::vector<Node*> products;
+  for (const auto& node : function.nodes())
+    if (multipliesHalves(*node, layout)) products.push_back(node.get());
+  for (Node* product : products) {
+    Builder b(function);
+    b.before(product).named(product->name());
+    AGLOW_OK(building([&] {
+      const Value panels = packHalvesAtRunTime(b, narrowFloats(b, product->input(1)), 2 * layout.lanes);
+      const Value y = b.narrowMatMul(narrowFloats(b, product->input(0)), panels, {.n = product->input(1).dim(1)});
+      replaceAllUses(product->result(), y);
+      return true;
+    }));
+    function.erase(product);
+  }
+  return std::ssize(products);
+}
+
 Result<bool> packWeights(Function& function, PassContext& context, const VectorLayout& layout) {
-  int64_t packed = 0;
+  AGLOW_TRY(int64_t packed, packHalves(function, layout));
   for (Constant* constant : function.module().constants()) {
     const Type& type = constant->type();
     if (!isPackable(constant->tensor(), 2 * layout.lanes)) continue;
