@@ -74,6 +74,9 @@ class Trainer:
     batch_norm_momentum   lets batch norms use the statistics of their batch, and moves the running ones, which keep
                  this share of themselves; without it they stay as they are
     inputs       inputs that are the same for all samples, by name
+    recompute    bytes that the intermediate results of a step may take: what does not fit is computed again, to the same
+                 bits
+    precision    "float"; or "bf16": products round what they read, all else, the variables above all, stays f32
     seed         what random numbers follow from: the same seed and data give the same bits
 
     The other arguments are those of aglow.compile. `state` has all that changes, by name.
@@ -84,7 +87,8 @@ class Trainer:
                  batch: int = 32, accumulate: int = 1, sample_axes: Optional[Mapping[str, int]] = None,
                  output: Optional[str] = None, settings: Optional[Mapping[str, float]] = None,
                  loss_settings: Optional[Mapping[str, float]] = None, clip_norm: float = 0, clip_value: float = 0,
-                 batch_norm_momentum: Optional[float] = None,
+                 batch_norm_momentum: Optional[float] = None, recompute: Optional[int] = None,
+                 precision: str = "float",
                  inputs: Optional[Mapping[str, Any]] = None, seed: int = 0, function: Optional[str] = None,
                  init: Optional[Path] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
                  dims: Optional[Mapping[str, int]] = None, backend: Optional[str] = None, threads: Optional[int] = None,
@@ -93,6 +97,10 @@ class Trainer:
         named = isinstance(model, (str, os.PathLike))
         if init is not None and not named:
             raise _usage("E101", "an init net belongs to a model that is a path")
+        if recompute is not None and recompute < 1:
+            raise _usage("E101", f"recompute is {recompute}; expected a number of bytes")
+        if precision not in ("float", "bf16"):
+            raise _usage("E101", f"precision is '{precision}'; expected float or bf16")
         self._core = _core.open_trainer(
             path=os.fspath(model) if named else "", data=None if named else _bytes(model),
             init=os.fspath(init) if init is not None else "", loss=loss, output=output or "",
@@ -106,7 +114,8 @@ class Trainer:
             shapes=_shapes(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
             threads=_checked(threads, "threads") if threads else _threads(),
             cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
-            memory_limit=memory_limit or 0, disable=list(disable), strict=strict, seed=seed)
+            memory_limit=memory_limit or 0, disable=list(disable), strict=strict, seed=seed,
+            recompute=recompute or 0, precision=precision)
         self.inputs: tuple[TensorSpec, ...] = _specs(self._core.inputs)
         self._state = State(self._core)
 

@@ -153,6 +153,8 @@ std::vector<Option> ModelOptions::options() {
       {"--timing", &timing, "Print the time of every pass to stderr"},
       {"--memory-limit", &memoryLimit, "Refuse programs that need more, e.g. 512M (default: the machine's memory)",
        "BYTES"},
+      {"--recompute", &recompute,
+       "Compute values again instead of keeping them, until intermediate results fit into this, e.g. 64M", "BYTES"},
       {.names = "--precision",
        .place = &precision,
        .doc = kPrecisions,
@@ -199,6 +201,20 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
   return several;
 }
 
+// A number of bytes, as 512M.
+static Result<int64_t> parseBytes(std::string digits, std::string_view option) {
+  constexpr std::string_view kUnits = "KMG";
+  int64_t unit = 1;
+  if (const size_t power = digits.empty() ? kUnits.npos : kUnits.find(digits.back()); power != kUnits.npos) {
+    unit = int64_t{1} << (10 * (power + 1));
+    digits.pop_back();
+  }
+  AGLOW_TRY(const int64_t count, parseSize(digits, std::string(option)));
+  const std::optional<int64_t> bytes = checkedMul(count, unit);
+  if (!bytes) return usage(fmt::format("{} is too large", option));
+  return *bytes;
+}
+
 Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   if (isWhole(model) && !(shapes.empty() && dims.empty() && values.empty() && init.empty()))
     return usage(
@@ -213,6 +229,10 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   options.stopAfter = stopAfter;
   options.fuse = fuse;
   options.verifyEach = verifyEach;
+  if (!recompute.empty()) {
+    AGLOW_TRY(options.recompute, parseBytes(recompute, "--recompute"));
+    if (options.recompute < 1) return usage("--recompute: expected a number of bytes, at least 1");
+  }
   if (dump.empty() && printAfter.empty() && !timing) options.cache = cache;
   parsed.import.tolerance = tolerance();
   options.disabled.insert(disable.begin(), disable.end());
@@ -267,26 +287,7 @@ onnx::Tolerance ModelOptions::tolerance() const {
 
 Result<int64_t> ModelOptions::memoryLimitBytes() const {
   if (memoryLimit.empty()) return machineMemory();
-  std::string digits = memoryLimit;
-  int64_t unit = 1;
-  switch (digits.back()) {
-    case 'K':
-      unit = 1 << 10;
-      break;
-    case 'M':
-      unit = 1 << 20;
-      break;
-    case 'G':
-      unit = 1 << 30;
-      break;
-    default:
-      break;
-  }
-  if (unit > 1) digits.pop_back();
-  AGLOW_TRY(const int64_t count, parseSize(digits, "--memory-limit"));
-  const std::optional<int64_t> bytes = checkedMul(count, unit);
-  if (!bytes) return usage("--memory-limit is too large");
-  return *bytes;
+  return parseBytes(memoryLimit, "--memory-limit");
 }
 
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,

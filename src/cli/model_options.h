@@ -26,7 +26,7 @@ struct ModelOptions {
   int64_t lanes = 0;
   bool fuse = false, verifyEach = false, timing = false, strict = false, verbose = false;
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
-  std::string memoryLimit;
+  std::string memoryLimit, recompute;
   std::string precision = "float", profile, calibration, schema;
   std::vector<std::string> keepFloat;
 

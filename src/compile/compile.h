@@ -44,6 +44,7 @@ struct CompileOptions {
   std::string cache;                            // folder where compiled models are kept; none: nowhere
   std::string startFrom;                        // phase; for text forms
   std::string stopAfter;                        // phase or pass
+  int64_t recompute = 0;                        // bytes that a function's arena may have; 0: any
   bool fuse = false;                            // also where the backend does not ask for it
   bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;

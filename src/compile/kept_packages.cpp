@@ -150,7 +150,8 @@ std::string cacheKey(const Compilation& compilation, const CompileOptions& optio
   std::string text = fmt::format("{}\n{}\n", packageVersion(), codegen::processorText());
   for (const std::string& word : {target.triple, target.cpu, target.features, target.codeModel})
     text += printString(word) + "\n";
-  text += fmt::format("{} {} {} {}\n", target.optLevel, target.optSize, options.lanes, options.fuse);
+  text +=
+      fmt::format("{} {} {} {} {}\n", target.optLevel, target.optSize, options.lanes, options.fuse, options.recompute);
   text += printString(options.startFrom) + "\n";
   for (const std::string& name : options.disabled) text += printString(name) + "\n";
   if (const quant::Request* request = options.quantize.get()) {

@@ -10,6 +10,7 @@
 #include "backends/cpu/code/chains.h"
 #include "backends/cpu/layout/layout.h"
 #include "backends/plan.h"
+#include "compile/recompute_phase.h"
 #include "fuse/fit.h"
 #include "fuse/fuse.h"
 #include "grad/differentiate.h"
@@ -188,6 +189,7 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
     if (phases.find("layout") != nullptr) phases.leaveOut("layout");
     phases.insertAfter("optimize-core", layoutPhase({.lanes = options.lanes}));
   }
+  if (options.recompute > 0) phases.insertAfter("predicate", recomputePhase(options.recompute));
   if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
   return phases;
 }
@@ -196,6 +198,7 @@ PhaseList knownPhases() {
   return defaultPhases()
       .insertAfter("optimize", quantizePhase(nullptr))
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
+      .insertAfter("predicate", recomputePhase(0))
       .insertAfter("irgen", planPhase())
       .insertAfter("plan", fusePhase(fuseEverything()))
       .insertAfter("memory", chainPhase({}));
@@ -426,7 +429,8 @@ Status checkOptions(const CompileOptions& options) {
 
 Status runPhases(Compilation& compilation, const CompileOptions& options, Evaluator& evaluator) {
   AGLOW_OK(checkOptions(options, *compilation.backend));
-  return Run(compilation, options, evaluator).run(phasesFor(*compilation.backend, options));
+  AGLOW_OK(Run(compilation, options, evaluator).run(phasesFor(*compilation.backend, options)));
+  return options.recompute > 0 ? checkArena(compilation.programs, options.recompute) : Status();
 }
 
 }  // namespace aglow

@@ -12,6 +12,7 @@
 #include "python/errors.h"
 #include "python/names.h"
 #include "python/trainer.h"
+#include "quant/request.h"
 #include "runtime/threads.h"
 #include "support/machine.h"
 
@@ -80,7 +81,7 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
                      const nb::dict& fixed, const std::map<std::string, std::vector<int64_t>>& shapes,
                      const std::map<std::string, int64_t>& dims, const std::string& backend, int threads,
                      const std::string& cache, int64_t memoryLimit, const std::vector<std::string>& disable,
-                     bool strict, uint64_t seed) {
+                     bool strict, uint64_t seed, int64_t recompute, const std::string& precision) {
   const SharedBytes file =
       data ? SharedBytes{.bytes = {static_cast<const std::byte*>(data->data()), data->size()}, .owner = keep(*data)}
            : SharedBytes{};
@@ -103,12 +104,18 @@ Trainer* openTrainer(const std::string& path, const std::optional<nb::bytes>& da
   compile.backend = backend;
   compile.disabled.insert(disable.begin(), disable.end());
   compile.cache = cacheFolder(cache);
+  compile.recompute = recompute;
   compile.observer = [](const StageEvent&) -> Status {
     const auto seen = inPython<Unit>([] { return Unit{}; });
     if (seen.ok()) return {};
     return seen.diagnostics().errors().front();
   };
   std::unique_ptr<Trainer> trainer = released([&]() -> Diagnosed<std::unique_ptr<Trainer>> {
+    if (precision != "float") {
+      auto request = quant::requestOf(precision, {});
+      if (!request.ok()) return request.error();
+      compile.quantize = *std::move(request);
+    }
     if (Status status = checkOptions(compile); !status.ok()) return status.error();
     for (const auto& [pattern, words] : initializers) {
       auto how = parseInitializer(words);
@@ -243,7 +250,8 @@ void addTrainer(nb::module_& m) {
         nb::arg("clip_norm"), nb::arg("batch_norm_momentum").none(), nb::arg("variables"), nb::arg("initializers"),
         nb::arg("function"), nb::arg("batch"), nb::arg("accumulate"), nb::arg("sample_axes"), nb::arg("fixed"),
         nb::arg("shapes"), nb::arg("dims"), nb::arg("backend"), nb::arg("threads"), nb::arg("cache"),
-        nb::arg("memory_limit"), nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::rv_policy::take_ownership);
+        nb::arg("memory_limit"), nb::arg("disable"), nb::arg("strict"), nb::arg("seed"), nb::arg("recompute"),
+        nb::arg("precision"), nb::rv_policy::take_ownership);
   nb::class_<Trainer>(m, "Trainer")
       .def_prop_ro("variables",
                    [](const Trainer& trainer) {

@@ -69,6 +69,15 @@ def test_json_is_one_document(train):
     assert report["epochs"] == 2 and len(report["history"]) == 2 and report["history"][1]["loss"] > 0
 
 
+def test_memory_and_precision(backend, train):
+    outcome = train("--data", "data.npz", "--recompute", "1K")
+    assert outcome.code == 4 and "[E401]" in outcome.err and "1024 were asked for" in outcome.err, outcome.err
+    lines = [train("--data", "data.npz", *options).out for options in ([], ["--recompute", "1M"], ["--precision", "bf16"])]
+    assert lines[0] == lines[1] and lines[2].startswith("epoch 1/1: loss ")
+    outcome = train("--data", "data.npz", "--precision", "int4-weights")
+    assert outcome.code == 1 and "a model is trained in float or bf16" in outcome.err
+
+
 def test_quiet_says_nothing(train):
     outcome = train("--data", "data.npz", "-q")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")

@@ -1,7 +1,9 @@
 """aglow.Trainer: what is trained and how, checkpoints, what is exported, and every fault."""
 import concurrent.futures
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -240,6 +242,43 @@ def test_seeds_decide_on_everything():
 
     np.testing.assert_array_equal(result(seed=3), result(seed=3))
     assert not np.array_equal(result(seed=3), result(seed=4))
+
+
+def test_values_are_computed_again_to_the_same_bits(tmp_path, backend):
+    """Dropout draws the same numbers again, and weights are read before they change."""
+    def made(bytes):
+        return aglow.Trainer(training.deep(layers=12), "softmax-cross-entropy", "adam", batch=16, recompute=bytes, backend=backend)
+
+    with pytest.raises(aglow.ResourceError, match=r"E401.*at least \d+ bytes") as refused:
+        made(1)
+    least = int(re.search(r"at least (\d+) bytes", str(refused.value))[1])
+    plain, again = made(None), made(least)
+    for one in (plain, again):
+        one.fit(*training.images(), epochs=3, rate=0.01, progress=False)
+    for name in plain.state:
+        assert np.asarray(plain.state[name]).tobytes() == np.asarray(again.state[name]).tobytes(), name
+
+    def arena(*options):
+        command = [PROGRAM, "inspect", tmp_path / "steps.graph", "--function", "train", "--memory", "--json",
+                   "--backend", backend, *options]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout)["memory"]["arena_bytes"]
+
+    plain.export_module(tmp_path / "steps.graph")
+    assert arena("--recompute", str(least)) <= least < 0.7 * arena()
+
+
+def test_products_of_bf16_learn_as_well(backend):
+    def losses(model, data, optimizer, **options):
+        made = aglow.Trainer(model, "softmax-cross-entropy", optimizer, batch=16, backend=backend, **options)
+        reports = made.fit(*data, epochs=5, rate=0.01, progress=False).reports
+        assert all(np.asarray(made.state[name]).dtype == np.float32 for name in made.variables)
+        return np.array([report.loss for report in reports])
+
+    for model, data, optimizer in ((training.deep(layers=3, dropout=False), training.images(64), "adam"),
+                                   (training.classifier(inputs=48, hidden=64), training.clusters(96, 48), "sgd")):
+        whole, halves = losses(model, data, optimizer), losses(model, data, optimizer, precision="bf16")
+        assert whole[-1] < 0.9 * whole[0] and not np.array_equal(whole, halves)
+        np.testing.assert_allclose(halves, whole, rtol=0.02)
 
 
 def test_threads_change_nothing():
@@ -532,6 +571,8 @@ def test_ctrl_c_ends_a_training():
     ({"model": training.classifier(batch=5), "sample_axes": {"x": 1}},
      ["expected samples along the first axis of the output 'y'", "--sample-axis"]),
     ({"batch": 4, "accumulate": 5}, ["a batch of 4 samples cannot be cut into 5 runs"]),
+    ({"recompute": 0}, ["recompute is 0; expected a number of bytes"]),
+    ({"precision": "int8"}, ["precision is 'int8'; expected float or bf16"]),
 ])
 def test_wrong_plans(options, says):
     with pytest.raises(aglow.UsageError) as raised:

@@ -26,3 +26,26 @@ def clusters(samples=96, inputs=4, classes=3, seed=1):
     labels = rng.integers(0, classes, samples)
     centres = 2 * np.random.default_rng(99).standard_normal((classes, inputs))
     return (centres[labels] + 0.5 * rng.standard_normal((samples, inputs))).astype(np.float32), labels
+
+
+def deep(layers=6, channels=8, size=12, dropout=True, seed=0):
+    """Convolutions one after the other, some of whose results are dropped, and a layer that tells three classes apart."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, last = [], {"half": np.float32(0.25), "yes": np.array(True)}, "x"
+    for i in range(layers):
+        weights[f"w{i}"] = normal(rng, channels, channels if i else 1, 3, 3, fan=9 * channels)
+        nodes += [models.node("Conv", f"{last} w{i}", f"c{i}", pads=[1, 1, 1, 1]), models.node("Tanh", f"c{i}", f"t{i}")]
+        last = f"t{i}"
+        if dropout and i % 2:
+            nodes.append(models.node("Dropout", f"{last} half yes", f"d{i}"))
+            last = f"d{i}"
+    weights["head"] = normal(rng, channels, 3, fan=channels)
+    nodes += [models.node("GlobalAveragePool", last, "p"), models.node("Flatten", "p", "f"),
+              models.node("MatMul", "f head", "y")]
+    return models.model(nodes, [models.value("x", ["n", 1, size, size])], [models.value("y", ["n", 3])], weights)
+
+
+def images(samples=32, size=12, seed=1):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, samples)
+    return (rng.standard_normal((samples, 1, size, size)) + labels[:, None, None, None]).astype(np.float32), labels
