@@ -99,7 +99,7 @@ def test_quiet_says_nothing(train):
     (["--data", "x=y.npy", "--data", "target=y.npy"], 1, "x"),
     (["--data", "missing.npz"], 8, "missing.npz"),
     (["--data", "data.npz", "--resume"], 1, "needs the checkpoint"),
-    (["--data", "data.npz", "--precision", "bf16"], 1, "in floats"),
+    (["--data", "data.npz", "--precision", "int8-weights"], 1, "in float or bf16"),
     (["--data", "data.npz", "-o", "missing/out.onnx"], 8, "missing"),
     ([], 1, "nothing to learn from"),
 ])
