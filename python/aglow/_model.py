@@ -351,7 +351,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     model         path of an ONNX file, a Caffe2 net, a text form (.graph, .ir) or a package (.aglow); the bytes of an
                   ONNX file or Caffe2 net; or a ModelProto
     init          the net that gives a Caffe2 net its weights, as a path or bytes like the model
-    backend       "cpu" or "interpreter"; by default AGLOW_BACKEND, or the fastest there is
+    backend       "cpu", "interpreter", "opencl" or "opencl:PLATFORM/DEVICE"; by default AGLOW_BACKEND, or "cpu"
+                  wherever it is built
     shapes, dims  sizes that the model leaves open: {"image": (1, 3, 224, 224)}, {"batch": 4}. Other sizes are compiled
                   for when arrays come with them. Several sizes, {"batch": (1, 4, 16)}, are all compiled at once
     pad           fills inputs up to the next of several sizes, and cuts the outputs back

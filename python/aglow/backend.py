@@ -3,7 +3,7 @@
     import aglow.backend
     outputs = aglow.backend.prepare(model_proto).run([x])
 
-The environment variable AGLOW_BACKEND chooses the backend ("cpu" or "interpreter"); options of `aglow.compile` may be
+The environment variable AGLOW_BACKEND chooses the backend ("cpu", "interpreter" or "opencl"); options of `aglow.compile` may be
 given to `prepare` as well.
 """
 from __future__ import annotations
