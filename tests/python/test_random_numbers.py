@@ -171,3 +171,18 @@ def test_inside_of_branches_and_loops():
     if "cpu" in aglow.backends():
         for got, wanted in zip(drawn("cpu"), expected):
             assert all(got[name].tobytes() == wanted[name].tobytes() for name in ("y", "z"))
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_sizes_may_be_drawn(aglow, tmp_path, backend):
+    """A run cuts the model where a drawn number decides a shape; ahead of time that is refused."""
+    nodes = [helper.make_node("RandomUniform", [], ["r"], shape=[1], low=2.0, high=5.0),
+             helper.make_node("Cast", ["r"], ["n"], to=TensorProto.INT64),
+             helper.make_node("ConstantOfShape", ["n"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    done = aglow("run", tmp_path / "m.onnx", "--backend", backend, "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert np.load(tmp_path / "out" / "0.npy").shape[0] in (2, 3, 4)
+    refused = aglow("compile", tmp_path / "m.onnx", "--backend", backend, "-o", tmp_path / "b", "--emit", "ir")
+    assert refused.code == 3 and "a shape depends on the value of" in refused.err, refused.err

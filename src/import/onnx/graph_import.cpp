@@ -535,7 +535,11 @@ Tensor GraphImport::constantOf(Value v) {
     const aglow::Node* node = work.back();
     work.pop_back();
     if (!needed.insert(node).second) continue;
-    if (node->op() == Op::Placeholder) inputs.insert(inputNames_.at(node));
+    if (node->op() == Op::Placeholder) {
+      // State of operators, as the counters of random ones, has a name of its own.
+      const auto named = inputNames_.find(node);
+      inputs.insert(named == inputNames_.end() ? node->name() : named->second);
+    }
     for (const Value operand : node->inputs())
       if (operand) work.push_back(operand.node);
     if (node->predicate()) work.push_back(node->predicate().node);

@@ -216,7 +216,10 @@ void GraphImport::importPartOutputs(const PartRequest& request, Scope& scope, Im
 
 Diagnosed<ImportedPart> GraphImport::importPart(const PartRequest& request) {
   mayCut_ = true;
-  isAtHand_ = [&request](const std::string& name) { return isSmall(request.known.at(name).value); };
+  isAtHand_ = [&request](const std::string& name) {
+    const auto it = request.known.find(name);  // state is never: it is known only to a run
+    return it != request.known.end() && isSmall(it->second.value);
+  };
   checkOpsets(request.opsets);
   if (!diagnostics_.empty()) return diagnostics_;
   Scope scope;
