@@ -18,7 +18,8 @@ def resident_mb():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
-@pytest.mark.parametrize("backend", aglow.backends())
+# Devices have memory of their own.
+@pytest.mark.parametrize("backend", sorted(set(aglow.backends()) & {"interpreter", "cpu"}))
 def test_large_inputs_are_not_copied(backend, tmp_path):
     proto = models.model([models.node("Gather", "x row", "y")], [models.value("x", ["n", 1 << 20])],
                          [models.value("y")], {"row": np.array([5])})

@@ -312,7 +312,10 @@ private:
       if (run.seen[i].seen == 0) continue;
       const Instr& instr = bodyOf(loaded.program.instrs[loaded.checked[i]]).front();
       const Shape& data = loaded.program[instr.inputs()[0].region].type.shape();
-      const int64_t axis = instr.attrs.op().name == "Gather" ? instr.attrs.integer("axis") : 0;
+      const auto& declared = instr.attrs.op().attrs;
+      const bool chosen =
+          std::any_of(declared.begin(), declared.end(), [](const AttrDef& attr) { return attr.name == "axis"; });
+      const int64_t axis = chosen ? instr.attrs.integer("axis") : 0;
       return Error{.code = Code::RuntimeValue,
                    .message = fmt::format("index {} lies outside of axis {}, whose extent is {}", run.seen[i].index,
                                           axis, data[static_cast<int>(axis)])}
