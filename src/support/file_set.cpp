@@ -123,6 +123,7 @@ Status FileSet::write(Pending& file, Pieces pieces, mode_t mode) const {
 Status FileSet::add(const std::string& path, Pieces pieces, mode_t mode) {
   Pending file{.path = path};
   if (Status written = write(file, pieces, mode); !written.ok()) return std::move(written).error().at(path);
+  for (const std::span<const std::byte> piece : pieces) file.bytes += piece.size();
   files_.push_back(std::move(file));
   return {};
 }
@@ -140,6 +141,12 @@ Status FileSet::addFolder(const std::string& path) {
   if (!failed && !fs::is_directory(path, failed) && !failed) failed = std::make_error_code(std::errc::not_a_directory);
   if (!failed) return {};
   return Error{.code = Code::FileWrite, .message = "cannot create the folder: " + failed.message(), .where = path};
+}
+
+std::vector<std::pair<std::string, uint64_t>> FileSet::sizes() const {
+  std::vector<std::pair<std::string, uint64_t>> sizes;
+  for (const Pending& file : files_) sizes.emplace_back(file.path, file.bytes);
+  return sizes;
 }
 
 Status FileSet::commit() {

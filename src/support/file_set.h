@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/file.h"
@@ -34,6 +35,8 @@ public:
   Status add(const std::string& path, std::string_view text) { return add(path, std::as_bytes(std::span(text))); }
   // A folder, with those above it.
   Status addFolder(const std::string& path);
+  // What was added so far: paths, and bytes of each.
+  std::vector<std::pair<std::string, uint64_t>> sizes() const;
   // Gives all files their names, or, on any fault (FileWrite), leaves everything as it was.
   Status commit();
 
@@ -42,6 +45,7 @@ private:
     std::string path;
     FileDescriptor nameless = FileDescriptor();
     std::optional<Temporary> named = {};
+    uint64_t bytes = 0;
   };
 
   Status write(Pending& file, Pieces pieces, mode_t mode) const;

@@ -362,21 +362,32 @@ Status addNpy(FileSet& files, const std::string& path, const Tensor& tensor) {
   return files.add(path, pieces);
 }
 
-Status addNpy(FileSet& files, const std::string& path, const StringTensor& tensor) {
+Result<std::string> npyBytes(const Tensor& tensor) {
+  std::string bytes = headerOf(elemInfo(tensor.type().kind()).npy, tensor.type().shape());
+  bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  return bytes;
+}
+
+Result<std::string> npyBytes(const StringTensor& tensor) {
   size_t width = 1;
   for (const std::string& text : tensor.strings()) width = std::max(width, text.size());
   // All are as long as the longest one in the file.
   constexpr int64_t kMost = int64_t{1} << 32;
-  const std::optional<int64_t> bytes = checkedMul(tensor.shape().elements(), static_cast<int64_t>(width));
-  if (!bytes || *bytes > kMost)
+  const std::optional<int64_t> count = checkedMul(tensor.shape().elements(), static_cast<int64_t>(width));
+  if (!count || *count > kMost)
     return Error{Code::TooLarge, fmt::format("{} strings of up to {} bytes are too much for one .npy file",
-                                             tensor.shape().elements(), width)}
-        .at(path);
-  std::string data(static_cast<size_t>(*bytes), '\0');
-  for (size_t i = 0; i < tensor.strings().size(); ++i) tensor.strings()[i].copy(data.data() + i * width, width);
-  const std::string header = headerOf(fmt::format("|S{}", width), tensor.shape());
-  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)), std::as_bytes(std::span(data))};
-  return files.add(path, pieces);
+                                             tensor.shape().elements(), width)};
+  std::string bytes = headerOf(fmt::format("|S{}", width), tensor.shape());
+  const size_t begin = bytes.size();
+  bytes.resize(begin + static_cast<size_t>(*count), '\0');
+  for (size_t i = 0; i < tensor.strings().size(); ++i)
+    tensor.strings()[i].copy(bytes.data() + begin + i * width, width);
+  return bytes;
+}
+
+Status addNpy(FileSet& files, const std::string& path, const StringTensor& tensor) {
+  AGLOW_TRY(const std::string bytes, at(npyBytes(tensor), path));
+  return files.add(path, bytes);
 }
 
 Status writeNpy(const std::string& path, const Tensor& tensor) {

@@ -28,6 +28,9 @@ std::optional<ElemKind> elemKindByNpy(std::string_view descr);
 // Version 1.0, C order; among other files, or by itself.
 Status addNpy(FileSet& files, const std::string& path, const Tensor& tensor);
 Status addNpy(FileSet& files, const std::string& path, const StringTensor& tensor);  // as 'S'
+// The same as bytes.
+Result<std::string> npyBytes(const Tensor& tensor);
+Result<std::string> npyBytes(const StringTensor& tensor);
 Status writeNpy(const std::string& path, const Tensor& tensor);
 Status writeNpy(const std::string& path, const StringTensor& tensor);
 

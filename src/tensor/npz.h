@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/file.h"
@@ -14,5 +15,9 @@ namespace aglow {
 Result<std::vector<std::string>> npzNames(const std::string& path);
 // The bytes of a .npy file: by its path, or as a part of another file.
 Result<SharedBytes> openNpy(const std::string& path);
+
+// An archive of arrays, each with its name and the bytes of its .npy file; TooLarge beyond 4 GiB.
+using NamedArrays = std::vector<std::pair<std::string, std::string>>;
+Result<std::string> npzBytes(const NamedArrays& arrays);
 
 }  // namespace aglow

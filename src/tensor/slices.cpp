@@ -43,6 +43,24 @@ Tensor sliceOf(const Tensor& tensor, int64_t axis, int64_t index) {
   return slice;
 }
 
+Tensor stretchOf(const Tensor& tensor, int64_t axis, int64_t begin, int64_t count) {
+  std::vector<int64_t> dims = tensor.type().shape().dims();
+  AGLOW_CHECK(axis >= 0 && axis < std::ssize(dims), "an axis that is not there");
+  const int64_t extent = dims[static_cast<size_t>(axis)];
+  AGLOW_CHECK(begin >= 0 && count >= 0 && begin <= extent - count, "indices that are not there");
+  const Pieces pieces = piecesAround(tensor.type(), axis, 1);
+  dims[static_cast<size_t>(axis)] = count;
+  Type type = tensor.type().withShape(Shape(dims));
+  if (pieces.outer == 1)
+    return {std::move(type), tensor.data() + begin * pieces.bytes, std::make_shared<Tensor>(tensor)};
+  Tensor stretch(std::move(type));
+  std::byte* to = stretch.mutableData();
+  for (int64_t i = 0; i < pieces.outer; ++i)
+    std::memcpy(to + i * count * pieces.bytes, tensor.data() + (i * extent + begin) * pieces.bytes,
+                static_cast<size_t>(count * pieces.bytes));
+  return stretch;
+}
+
 Tensor stacked(std::span<const Tensor> tensors, int64_t axis) {
   AGLOW_CHECK(!tensors.empty(), "nothing to stack");
   const Type& each = tensors.front().type();

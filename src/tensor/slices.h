@@ -9,6 +9,8 @@ namespace aglow {
 
 // What lies at an index of an axis, without that axis. Along the first axis the bytes are shared, not copied.
 Tensor sliceOf(const Tensor& tensor, int64_t axis, int64_t index);
+// `count` indices of an axis from `begin` on. Along the first axis the bytes are shared, not copied.
+Tensor stretchOf(const Tensor& tensor, int64_t axis, int64_t begin, int64_t count);
 // Tensors of one type along a new axis; at least one.
 Tensor stacked(std::span<const Tensor> tensors, int64_t axis);
 
