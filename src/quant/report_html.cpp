@@ -5,40 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "page/page.h"
 #include "quant/report.h"
 
 namespace aglow::quant {
 
 namespace {
-
-constexpr std::string_view kStyle =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222;background:#fff}"
-    "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left}td.n{text-align:right;"
-    "font-variant-numeric:tabular-nums}tr:nth-child(even){background:#f4f4f4}code{background:#eee;padding:.1em .3em}"
-    ".bar{background:#c33;height:.7em;display:inline-block}figure{display:inline-block;margin:.6em}"
-    "figcaption{font-size:12px}svg{background:#f4f4f4}@media(prefers-color-scheme:dark){body{background:#181818;"
-    "color:#ddd}tr:nth-child(even),svg,code{background:#262626}}";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
 
 std::string decibelText(double decibels) { return std::isfinite(decibels) ? fmt::format("{:.1f}", decibels) : "exact"; }
 
@@ -53,12 +25,12 @@ int barOf(double decibels) {
 std::string outcomeHtml(const Report& report, const Outcome& outcome) {
   std::string out = "<table><tr><th>output<th>SQNR, dB\n";
   for (const Noise& output : outcome.outputs)
-    out += fmt::format("<tr><td>{}<td class=n>{}\n", escaped(output.name), decibelText(output.decibels()));
+    out += fmt::format("<tr><td>{}<td class=n>{}\n", escapedHtml(output.name), decibelText(output.decibels()));
   if (outcome.rows > 0)
     out += fmt::format("<tr><td>same first place<td class=n>{} of {}\n", outcome.same, outcome.rows);
   if (outcome.metric)
-    out += fmt::format("<tr><td>{} (in floats {})<td class=n>{}\n", escaped(report.metric), number(report.floatMetric),
-                       number(outcome.metric));
+    out += fmt::format("<tr><td>{} (in floats {})<td class=n>{}\n", escapedHtml(report.metric),
+                       number(report.floatMetric), number(outcome.metric));
   return out + "</table>\n";
 }
 
@@ -99,36 +71,34 @@ std::string histogram(const ValueProfile& value, const std::optional<Parameters>
 }  // namespace
 
 std::string htmlOf(const Report& report, std::string_view title) {
-  std::string out = fmt::format(
-      "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-      "<title>{0}</title><style>{1}</style>\n<h1>{0} in integers</h1>\n<p>Signal to noise over {2} samples.</p>\n{3}",
-      escaped(title), kStyle, report.samples, outcomeHtml(report, report.integers));
+  std::string out = fmt::format("<article>\n<h1>{} in integers</h1>\n<p>Signal to noise over {} samples.</p>\n{}",
+                                escapedHtml(title), report.samples, outcomeHtml(report, report.integers));
   if (report.found) {
-    out += fmt::format("<h2>To reach {}</h2>\n", escaped(report.found->goal));
+    out += fmt::format("<h2>To reach {}</h2>\n", escapedHtml(report.found->goal));
     out += report.found->keep.empty() ? "<p>Nothing has to stay in floats.</p>\n"
                                       : fmt::format("<p><code>--keep-float {}</code></p>\n{}",
-                                                    escaped(fmt::format("{}", fmt::join(report.found->keep, ","))),
+                                                    escapedHtml(fmt::format("{}", fmt::join(report.found->keep, ","))),
                                                     outcomeHtml(report, report.found->outcome));
   }
   for (const GainReport& gain : report.gains)
-    out += fmt::format("<p>Without <code>{}</code>: {} dB.</p>\n", escaped(gain.name),
+    out += fmt::format("<p>Without <code>{}</code>: {} dB.</p>\n", escapedHtml(gain.name),
                        decibelText(gain.without.decibels()));
   if (!report.layers.empty()) {
     out +=
         fmt::format("<h2>Layers, each alone in integers</h2>\n<table><tr><th>layer<th>operator<th>SQNR, dB<th>{}<th>\n",
-                    escaped(report.metric));
+                    escapedHtml(report.metric));
     for (const LayerReport& layer : report.layers)
       out += fmt::format(
-          "<tr><td>{}<td>{}<td class=n>{}<td class=n>{}<td style='width:12em'><span class=bar "
+          "<tr><td>{}<td>{}<td class=n>{}<td class=n>{}<td style='width:12em'><span class=share "
           "style='width:{}%'></span>\n",
-          escaped(layer.name), layer.op, decibelText(layer.alone.decibels()), number(layer.alone.metric),
+          escapedHtml(layer.name), layer.op, decibelText(layer.alone.decibels()), number(layer.alone.metric),
           barOf(layer.alone.decibels()));
     out += "</table>\n";
   }
   if (!report.vetoed.empty()) {
     out += "<h2>In floats, and why</h2>\n<table><tr><th>layer<th>operator<th>reason\n";
     for (const Vetoed& layer : report.vetoed)
-      out += fmt::format("<tr><td>{}<td>{}<td>{}\n", escaped(layer.name), layer.op, escaped(layer.reason));
+      out += fmt::format("<tr><td>{}<td>{}<td>{}\n", escapedHtml(layer.name), layer.op, escapedHtml(layer.reason));
     out += "</table>\n";
   }
   out +=
@@ -140,10 +110,10 @@ std::string htmlOf(const Report& report, std::string_view title) {
                                                    value.parameters->scale, value.parameters->offset)
                                      : "floats";
     out += fmt::format("<figure>{}<figcaption>{} &middot; {} dB<br>{:.4g} to {:.4g}, {}</figcaption></figure>\n",
-                       histogram(value.seen, value.parameters), escaped(value.noise.name),
+                       histogram(value.seen, value.parameters), escapedHtml(value.noise.name),
                        decibelText(value.noise.decibels()), value.seen.min, value.seen.max, integers);
   }
-  return out + "</html>\n";
+  return htmlOf(Page{.title = title, .body = out + "</article>\n"});
 }
 
 }  // namespace aglow::quant

@@ -5,7 +5,7 @@
 
 #include "inst/program.h"
 
-namespace aglow::cli {
+namespace aglow {
 
 // The operators of a fused instruction, one after the other.
 inline std::string operatorsOf(const Instr& instr) {
@@ -22,4 +22,4 @@ inline std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : "…" + text.substr(text.size() - most + 1);
 }
 
-}  // namespace aglow::cli
+}  // namespace aglow

@@ -1,0 +1,255 @@
+#include "memory/transfers.h"
+
+#include <gmock/gmock.h>
+
+#include "backends/interpreter/interpreter.h"
+#include "compile/evaluate.h"
+#include "graph/builder.h"
+#include "inst/banks.h"
+#include "inst/irgen.h"
+#include "inst/text.h"
+#include "inst/verifier.h"
+#include "memory/pass_table.h"
+#include "memory/place.h"
+#include "memory/timeline.h"
+#include "optimize/pieces.h"
+#include "random_graph.h"
+
+namespace aglow {
+namespace {
+
+// A chain of layers as VGG-19 has them, much narrower: most of the weights are in the first product of matrices, which
+// is cut, and most of the time goes into the convolutions before.
+Program layers(Random& random) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const auto weight = [&](std::vector<int64_t> dims) {
+    return b.constant(randomTensor(random, Type(ElemKind::Float32, Shape(std::move(dims)))), "w");
+  };
+  int64_t channels = 3;
+  Value x = b.input("x", Type(ElemKind::Float32, Shape{1, channels, 8, 8}));
+  for (const int64_t wide : {16, 16, 32, 32}) {
+    x = b.relu(b.conv(x, weight({wide, channels, 3, 3}), weight({wide}), {.pads = {1, 1, 1, 1}}));
+    channels = wide;
+  }
+  x = b.reshaped(x, {1, channels * 64});
+  for (const auto& [in, out] : {std::pair{channels * 64, int64_t{32}}, {32, 64}, {64, 10}})
+    x = b.relu(b.matMul(x, weight({in, out})));
+  b.output("y", x);
+  ReferenceEvaluator evaluator;
+  EXPECT_TRUE(cutWeights(*module.functions().front(), 16 << 10, evaluator).ok());
+  auto program = generate(*module.functions().front());
+  EXPECT_TRUE(program.ok());
+  EXPECT_TRUE(runMemoryPasses(*program).ok());
+  return *std::move(program);
+}
+
+std::vector<Tensor> inputsOf(const Program& program, Random& random) {
+  std::vector<Tensor> inputs;
+  for (const RegionId id : program.inputs()) inputs.push_back(randomTensor(random, program[id].type));
+  return inputs;
+}
+
+std::vector<Tensor> runOn(const Program& program, const std::vector<Tensor>& inputs, const LatencyModel& model = {},
+                          Timeline* timeline = nullptr) {
+  InterpreterOptions options;
+  options.poison = true;
+  options.clock = model;
+  auto executable = InterpreterExecutable::create(program, options);
+  EXPECT_TRUE(executable.ok()) << executable.error().text();
+  auto results = executable->run(inputs);
+  if (timeline != nullptr) *timeline = executable->timeline();
+  return results.ok() ? *std::move(results) : std::vector<Tensor>();
+}
+
+int64_t deviceBytes(const Program& program) {
+  const Banks banks(program);
+  int64_t bytes = program.arenaBytes;
+  for (size_t i = 0; i < program.regions.size(); ++i)
+    if (program.regions[i].declared() && !banks.inHost(static_cast<RegionId>(i)))
+      bytes += program.regions[i].type.bytes();
+  return bytes;
+}
+
+// A device on which each layer takes longer than its weights do on their way.
+LatencyModel slowDevice(int64_t bytes) {
+  return {.flopsPerSecond = 1e8,
+          .bytesPerSecond = 1e9,
+          .startSeconds = 1e-6,
+          .copyBytesPerSecond = 1e9,
+          .copyStartSeconds = 1e-6,
+          .memoryBytes = bytes};
+}
+
+TEST(Transfers, WeightsThatDoNotFitTravelWhileOthersAreUsed) {
+  Random random(1);
+  const Program whole = layers(random);
+  const std::vector<Tensor> inputs = inputsOf(whole, random);
+  const std::vector<Tensor> expected = runOn(whole, inputs);
+  const LatencyModel model = slowDevice(whole.constantBytes() / 3);
+
+  Program program = whole;
+  const auto arena = placeCopies(std::span(&program, 1), model);
+  ASSERT_TRUE(arena.ok()) << arena.error().text();
+  ASSERT_TRUE(verify(program).ok()) << verify(program).error().text();
+  EXPECT_LE(deviceBytes(program), model.memoryBytes);
+  Timeline plain, early;
+  EXPECT_EQ(runOn(program, inputs, model, &plain), expected);
+  EXPECT_GT(plain.copySeconds, 0);
+  EXPECT_NEAR(plain.hidden(), 0, 1e-9) << "nothing is hidden before copies begin early";
+
+  EXPECT_TRUE(prefetchCopies(program, *arena));
+  ASSERT_TRUE(verify(program).ok()) << verify(program).error().text();
+  EXPECT_LE(deviceBytes(program), model.memoryBytes);
+  EXPECT_EQ(runOn(program, inputs, model, &early), expected);
+  // What remains is the input, before anything can be computed, and the output, after everything is.
+  EXPECT_GE(early.hidden(), 0.9) << print(program);
+  EXPECT_DOUBLE_EQ(early.copySeconds, plain.copySeconds);
+  EXPECT_LT(early.seconds, plain.seconds);
+  EXPECT_DOUBLE_EQ(simulate(program, model).exposedSeconds, early.exposedSeconds);
+}
+
+TEST(Transfers, WhatFitsStaysAndOnlyInputsAndOutputsTravel) {
+  Random random(2);
+  Program program = layers(random);
+  ASSERT_TRUE(placeCopies(std::span(&program, 1), slowDevice(0)).ok());
+  const Banks banks(program);
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const bool placeholder = program.regions[i].as<PlaceholderInit>() != nullptr;
+    EXPECT_EQ(banks.inHost(static_cast<RegionId>(i)), placeholder) << program.regions[i].name;
+  }
+}
+
+TEST(Transfers, TooLittleMemoryIsRefusedWithTheLeastThatWouldDo) {
+  Random random(3);
+  const Program whole = layers(random);
+  Program program = whole;
+  const auto refused = placeCopies(std::span(&program, 1), slowDevice(1024));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::TooLarge);
+  const std::string message = refused.error().message;
+  const int64_t least = std::stoll(message.substr(std::string("at least ").size()));
+  EXPECT_LT(least, whole.constantBytes() / 3);
+  EXPECT_TRUE(placeCopies(std::span(&program, 1), slowDevice(least)).ok());
+  EXPECT_LE(deviceBytes(program), least);
+  Program again = whole;
+  EXPECT_FALSE(placeCopies(std::span(&again, 1), slowDevice(least - 1)).ok());
+}
+
+// Constants of all uses and kinds, views of them, outputs that are written in parts; any bound gives the same bits.
+TEST(Transfers, RandomProgramsStayTheSameForEveryBound) {
+  size_t streamed = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Module module;
+    RandomOptions options;
+    options.maxElements = 256;
+    options.allowed = [](const OpDef& op) { return op.kind != OpKind::Composite; };
+    RandomGraph graph(module, seed, options);
+    auto program = generate(*graph.addFunction("main", 20));
+    ASSERT_TRUE(program.ok());
+    ASSERT_TRUE(runMemoryPasses(*program).ok());
+    std::vector<Tensor> inputs;
+    for (const RegionId id : program->inputs()) inputs.push_back(randomTensor(graph.random(), (*program)[id].type));
+    const std::vector<Tensor> expected = runOn(*program, inputs);
+    if (expected.empty()) continue;
+    const int64_t all = program->arenaBytes + program->declaredBytes();
+    for (const int64_t bytes : {all * 2, all * 3 / 4, all / 2}) {
+      Program made = *program;
+      const auto arena = placeCopies(std::span(&made, 1), slowDevice(std::max<int64_t>(bytes, 1)));
+      if (!arena.ok()) {
+        EXPECT_EQ(arena.error().code, Code::TooLarge);
+        continue;
+      }
+      prefetchCopies(made, *arena);
+      const Status valid = verify(made);
+      ASSERT_TRUE(valid.ok()) << seed << valid.error().text() << print(made);
+      BlobStore blobs;
+      const auto again = parseProgram(print(made, &blobs), blobs);
+      ASSERT_TRUE(again.ok() && *again == made) << print(made);
+      EXPECT_EQ(runOn(made, inputs), expected) << seed << " " << bytes << print(made);
+      streamed += hostRegions(std::span(&made, 1)).size() > inputs.size() + expected.size() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(streamed, 3U);
+}
+
+TEST(Transfers, FunctionsOfAModuleAgreeOnWhatStays) {
+  Random random(4);
+  std::vector<Program> programs = {layers(random)};
+  programs.push_back(programs.front());
+  programs.back().name = "other";
+  const LatencyModel model = slowDevice(programs[0].constantBytes() / 2);
+  ASSERT_TRUE(placeCopies(programs, model).ok());
+  const auto host = hostRegions(programs);
+  EXPECT_EQ(host, hostRegions(std::span(programs).first(1)));
+  EXPECT_EQ(host, hostRegions(std::span(programs).last(1)));
+}
+
+TEST(Transfers, LargeWeightsAreCutAndGiveTheSameBits) {
+  Random random(5);
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const auto weight = [&](std::vector<int64_t> dims) {
+    return b.constant(randomTensor(random, Type(ElemKind::Float32, Shape(std::move(dims)))), "w");
+  };
+  Value x = b.input("x", Type(ElemKind::Float32, Shape{2, 3, 8, 8}));
+  x = b.conv(x, weight({10, 3, 3, 3}), weight({10}), {});
+  x = b.matMul(b.reshaped(x, {2, 360}), weight({360, 7}));
+  x = b.matMul(x, b.transposed(weight({40, 7}), {1, 0}));
+  b.output("y", x);
+  Function& function = *module.functions().front();
+  const auto placed = [&] {
+    auto program = generate(function);
+    EXPECT_TRUE(program.ok() && runMemoryPasses(*program).ok());
+    return *std::move(program);
+  };
+  const Program whole = placed();
+  ReferenceEvaluator evaluator;
+  const auto cut = [&](int64_t bytes) {
+    const Result<bool> changed = cutWeights(function, bytes, evaluator);
+    EXPECT_TRUE(changed.ok());
+    return changed.ok() && *changed;
+  };
+  EXPECT_FALSE(cut(1 << 20));
+  EXPECT_TRUE(cut(400));
+  const Program parts = placed();
+  for (const Region& region : parts.regions)
+    if (region.as<ConstantInit>() != nullptr) EXPECT_LE(region.type.bytes(), 1440) << region.name;
+  const std::vector<Tensor> inputs = inputsOf(whole, random);
+  EXPECT_EQ(runOn(whole, inputs), runOn(parts, inputs));
+  EXPECT_FALSE(cut(1440));
+  for (const auto& node : function.nodes()) EXPECT_NE(node->op(), Op::Transpose);
+}
+
+TEST(DeviceClock, CopiesTravelBesideWhatIsComputedAndExposeTheRest) {
+  const auto program = parseProgram(R"(declare {
+  %x = placeholder f32[1000]
+  %y = placeholder f32[1000]
+}
+program @main(@in %x, @out %y) arena 8064 {
+  %a = alloc f32[1000] at 0
+  %b = alloc f32[1000] at 4032
+  copy.start @out %a, @in %x token 1
+  copy.wait @out %a, @in %x token 1
+  Relu @out %b, @in %a
+  dealloc %a
+  copy.start @out %y, @in %b token 2
+  copy.wait @out %y, @in %b token 2
+  dealloc %b
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const LatencyModel model{.flopsPerSecond = 1e12,
+                           .bytesPerSecond = 8e3,
+                           .startSeconds = 0,
+                           .copyBytesPerSecond = 4e3,
+                           .copyStartSeconds = 1};
+  const Timeline timeline = simulate(*program, model);
+  EXPECT_DOUBLE_EQ(timeline.copySeconds, 4);
+  EXPECT_DOUBLE_EQ(timeline.exposedSeconds, 4);
+  EXPECT_DOUBLE_EQ(timeline.seconds, 5);
+  EXPECT_EQ(timeline.rows.size(), 3U);
+}
+
+}  // namespace
+}  // namespace aglow
