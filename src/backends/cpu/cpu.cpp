@@ -16,6 +16,7 @@
 #include "backends/cpu/layout/layout.h"
 #include "backends/cpu/llvm/generate.h"
 #include "backends/cpu/llvm/jit.h"
+#include "inst/operand_types.h"
 #include "support/thread_pool.h"
 
 namespace aglow {
@@ -43,13 +44,8 @@ Decision CpuBackend::supports(const Node& node) const {
   const OpDef& op = node.def();
   if (op.isDataParallel() || op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
   if (isBlockWeights(node)) return Decision::yes();  // for the layout phase to pack
-  std::vector<const Type*> in, out;
-  for (int i = 0; i < node.inputCount(); ++i) in.push_back(node.input(i) ? &node.input(i).type() : nullptr);
-  for (int i = 0; i < node.resultCount(); ++i) {
-    const bool absent = mayBeAbsent(op, static_cast<size_t>(i)) && node.useCount(i) == 0;
-    out.push_back(absent ? nullptr : &node.type(i));
-  }
-  const cpu::KernelChoice choice = cpu::chooseKernel({node.attrs(), in, out}, target_.shape());
+  const OperandTypes types(node);
+  const cpu::KernelChoice choice = cpu::chooseKernel({node.attrs(), types.in, types.out}, target_.shape());
   return choice.row != nullptr ? Decision::yes() : Decision::no(choice.reason());
 }
 

@@ -18,6 +18,7 @@
 #include "reference/reference.h"
 #include "support/quote.h"
 #include "support/sizes.h"
+#include "support/stop.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -197,14 +198,19 @@ Status InterpreterExecutable::execute(RunContext& given, size_t function, std::s
     if (observer != nullptr) *observed_ = &context;
     bind(run, inputs, outputs);
     if (options_.poison) std::memset(context.arena.mutableData(), kPoison, static_cast<size_t>(arenaBytes_));
+    std::optional<DeviceClock> clock;
+    if (options_.clock) clock.emplace(run.program(), *options_.clock);
     for (size_t i = 0; i < run.program().instrs.size(); ++i) {
       const Instr& instr = run.program().instrs[i];
+      AGLOW_OK(StopScope::check());
       if (observer != nullptr) observer->begin(i);
+      if (clock) clock->run(i, skipped(run, instr));
       Status status = execute(run, i);
       if (observer != nullptr) observer->end(i);
       if (!status.ok())
         return std::move(status).error().at(fmt::format("node {} ({})", quoted(instr.origin), instrName(instr)));
     }
+    if (clock) context.timeline = clock->timeline();
     return {};
   } catch (const std::bad_alloc&) {
     return outOfMemory(arenaBytes_);
@@ -229,6 +235,11 @@ bool InterpreterExecutable::skipped(const Run& run, const Instr& instr) {
   return std::all_of(rows, rows + predicate.type->elements(), [](uint8_t row) { return row == 0; });
 }
 
+void InterpreterExecutable::copy(const Run& run, const Instr& instr) {
+  const TensorRef to = run.ref(instr.operands[0].region);
+  std::memmove(to.data, run.ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
+}
+
 void InterpreterExecutable::fillPoison(const Run& run, RegionId id) {
   const TensorRef region = run.ref(id);
   std::memset(region.data, kPoison, static_cast<size_t>(region.type->bytes()));
@@ -242,14 +253,18 @@ Status InterpreterExecutable::execute(Run& run, size_t number) const {
       if (options_.poison) fillPoison(run, instr.operands[0].region);
       return {};
     case Instr::Kind::TensorView:
-    case Instr::Kind::CopyWait:
       return {};
     case Instr::Kind::Copy:
+      if (!skipped(run, instr)) copy(run, instr);
+      return {};
+    // As late as can be, so that whoever reads it before the wait finds something else.
     case Instr::Kind::CopyStart:
-      if (!skipped(run, instr)) {
-        const TensorRef to = run.ref(instr.operands[0].region);
-        std::memmove(to.data, run.ref(instr.operands[1].region).data, static_cast<size_t>(to.type->bytes()));
-      }
+      if (skipped(run, instr)) return {};
+      run.travelling.insert(instr.token);
+      if (options_.poison) fillPoison(run, instr.operands[0].region);
+      return {};
+    case Instr::Kind::CopyWait:
+      if (run.travelling.erase(instr.token) > 0) copy(run, instr);
       return {};
     case Instr::Kind::Compute:
     case Instr::Kind::Fused:
@@ -348,6 +363,7 @@ Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> pr
                                                          const BackendOptions& options) const {
   InterpreterOptions interpreterOptions;
   static_cast<BackendOptions&>(interpreterOptions) = options;
+  if (!device_.sharesMemory) interpreterOptions.clock = device_;
   AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(programs), interpreterOptions));
   return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
 }

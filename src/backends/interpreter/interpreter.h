@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 
-#include "backends/backend.h"
+#include "backends/device_backend.h"
 #include "codegen/nest/nest.h"
+#include "memory/timeline.h"
 
 namespace aglow {
 
@@ -17,6 +19,8 @@ struct InterpreterOptions : BackendOptions {
   // Runs data-parallel and fused instructions as the nests that code generators print, instead of with the reference
   // kernels: a test of the nests.
   bool nests = false;
+  // A simulated device: a clock runs along, on which copies from and to the host travel beside what is computed.
+  std::optional<LatencyModel> clock = {};
 
   static bool poisonByDefault();
 };
@@ -33,6 +37,8 @@ public:
   // The bytes of a region, for the observer of a run, in the one that began last with an observer; those of locals
   // while their instruction runs and until the next one.
   TensorRef ref(RegionId id, size_t function = 0) const;
+  // What the simulated device did in this run; nothing without a clock.
+  const Timeline& timeline() const { return observed_->load()->timeline; }
 
 protected:
   std::unique_ptr<RunContext> makeContext() override;
@@ -55,6 +61,7 @@ private:
   struct Context : RunContext {
     Tensor arena, locals;                        // of whichever program runs
     std::vector<std::vector<std::byte*>> bases;  // by program, by region: the bytes of those that own some
+    Timeline timeline;
   };
   // A run under way.
   struct Run {
@@ -62,6 +69,7 @@ private:
     Context& context;
     std::vector<std::byte*>& bases;
     std::vector<TensorRef> in = {}, out = {};  // of the instruction that runs
+    std::set<int64_t> travelling = {};         // tokens of copies under way
 
     const Program& program() const { return loaded.program; }
     TensorRef ref(RegionId id) const;
@@ -78,6 +86,7 @@ private:
   static Status compute(Run& run, const Instr& instr, const nest::Nest& nest);
   static Status computeRows(Run& run, const Instr& instr);
   static bool skipped(const Run& run, const Instr& instr);
+  static void copy(const Run& run, const Instr& instr);
   static void fillPoison(const Run& run, RegionId id);
 
   std::vector<Loaded> programs_;
@@ -87,15 +96,34 @@ private:
   std::unique_ptr<std::atomic<Context*>> observed_;  // of the run that began last with an observer
 };
 
-class Interpreter final : public Backend {
+class Interpreter final : public DeviceBackend {
 public:
+  // Computes in the host's memory; or simulates a device with so many bytes of its own, or with these latencies.
+  explicit Interpreter(int64_t deviceBytes = 0) : Interpreter(simulatedDevice(deviceBytes)) {}
+  explicit Interpreter(const LatencyModel& device) : device_(device) {}
+
   std::string_view name() const override { return "interpreter"; }
   Decision supports(const Node& node) const override;
   // Nothing to choose: there is one reference kernel for each operator.
   Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
+  LatencyModel latencies() const override { return device_; }
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
                                               const BackendOptions& options) const override;
+
+private:
+  // A small accelerator behind PCI Express.
+  static LatencyModel simulatedDevice(int64_t bytes) {
+    return {.flopsPerSecond = 1e12,
+            .bytesPerSecond = 100e9,
+            .startSeconds = 5e-6,
+            .copyBytesPerSecond = 12e9,
+            .copyStartSeconds = 10e-6,
+            .sharesMemory = bytes == 0,
+            .memoryBytes = bytes};
+  }
+
+  LatencyModel device_;
 };
 
 }  // namespace aglow

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 namespace aglow::opencl {
 
@@ -41,16 +42,17 @@ struct Name {
   int32_t number;
   const char* text;
 };
-constexpr Name kNames[] = {{-1, "DEVICE_NOT_FOUND"},         {-2, "DEVICE_NOT_AVAILABLE"},
-                           {-3, "COMPILER_NOT_AVAILABLE"},   {-4, "MEM_OBJECT_ALLOCATION_FAILURE"},
-                           {-5, "OUT_OF_RESOURCES"},         {-6, "OUT_OF_HOST_MEMORY"},
-                           {-11, "BUILD_PROGRAM_FAILURE"},   {-14, "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
-                           {-30, "INVALID_VALUE"},           {-33, "INVALID_DEVICE"},
-                           {-34, "INVALID_CONTEXT"},         {-36, "INVALID_COMMAND_QUEUE"},
-                           {-38, "INVALID_MEM_OBJECT"},      {-46, "INVALID_KERNEL_NAME"},
-                           {-48, "INVALID_KERNEL"},          {-52, "INVALID_KERNEL_ARGS"},
-                           {-54, "INVALID_WORK_GROUP_SIZE"}, {-55, "INVALID_WORK_ITEM_SIZE"},
-                           {-61, "INVALID_BUFFER_SIZE"},     {-1001, "PLATFORM_NOT_FOUND"}};
+constexpr Name kNames[] = {{-1, "DEVICE_NOT_FOUND"},        {-2, "DEVICE_NOT_AVAILABLE"},
+                           {-3, "COMPILER_NOT_AVAILABLE"},  {-4, "MEM_OBJECT_ALLOCATION_FAILURE"},
+                           {-5, "OUT_OF_RESOURCES"},        {-6, "OUT_OF_HOST_MEMORY"},
+                           {-11, "BUILD_PROGRAM_FAILURE"},  {-14, "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+                           {-30, "INVALID_VALUE"},          {-33, "INVALID_DEVICE"},
+                           {-34, "INVALID_CONTEXT"},        {-36, "INVALID_COMMAND_QUEUE"},
+                           {-38, "INVALID_MEM_OBJECT"},     {-42, "INVALID_BINARY"},
+                           {-46, "INVALID_KERNEL_NAME"},    {-48, "INVALID_KERNEL"},
+                           {-52, "INVALID_KERNEL_ARGS"},    {-54, "INVALID_WORK_GROUP_SIZE"},
+                           {-55, "INVALID_WORK_ITEM_SIZE"}, {-61, "INVALID_BUFFER_SIZE"},
+                           {-1001, "PLATFORM_NOT_FOUND"}};
 
 }  // namespace
 
@@ -63,7 +65,10 @@ Result<const Api*> openApi() {
 Error fault(const char* call, int32_t number) {
   const auto* name =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& row) { return row.number == number; });
-  const bool memory = number == kAllocationFailure || number == kOutOfResources || number == kOutOfHostMemory;
+  // Where the host only waits, nothing is allocated: a kernel has failed, and the device with it.
+  const bool waits = std::string_view(call) == "clFinish" || std::string_view(call) == "clWaitForEvents";
+  const bool memory =
+      number == kAllocationFailure || number == kOutOfHostMemory || (number == kOutOfResources && !waits);
   return {.code = memory ? Code::OutOfMemory : Code::Device,
           .message = fmt::format("{} failed with {}{}", call, name == std::end(kNames) ? "error " : "CL_",
                                  name == std::end(kNames) ? fmt::to_string(number) : name->text)};

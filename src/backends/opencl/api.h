@@ -42,11 +42,15 @@ enum Info : uint32_t {
   kDeviceLocalMemory = 0x1023,
   kDeviceAvailable = 0x1027,
   kDeviceName = 0x102B,
+  kDeviceVendor = 0x102C,
   kDriverVersion = 0x102D,
   kDeviceVersion = 0x102F,
   kDeviceExtensions = 0x1030,
   kDeviceUnifiedMemory = 0x1035,
+  kProgramBinarySizes = 0x1165,
+  kProgramBinaries = 0x1166,
   kBuildLog = 0x1183,
+  kProfileQueued = 0x1280,
   kProfileStart = 0x1282,
   kProfileEnd = 0x1283,
 };
@@ -70,6 +74,9 @@ inline constexpr Bits kQueueProfiling = 1 << 1;
   AGLOW_CL(CreateBuffer, Memory, (Context, Bits, size_t, void*, int32_t*))                                         \
   AGLOW_CL(ReleaseMemObject, int32_t, (Memory))                                                                    \
   AGLOW_CL(CreateProgramWithSource, Built, (Context, uint32_t, const char**, const size_t*, int32_t*))             \
+  AGLOW_CL(CreateProgramWithBinary, Built,                                                                         \
+           (Context, uint32_t, const DeviceId*, const size_t*, const unsigned char**, int32_t*, int32_t*))         \
+  AGLOW_CL(GetProgramInfo, int32_t, (Built, uint32_t, size_t, void*, size_t*))                                     \
   AGLOW_CL(BuildProgram, int32_t, (Built, uint32_t, const DeviceId*, const char*, void (*)(Built, void*), void*))  \
   AGLOW_CL(GetProgramBuildInfo, int32_t, (Built, DeviceId, uint32_t, size_t, void*, size_t*))                      \
   AGLOW_CL(ReleaseProgram, int32_t, (Built))                                                                       \
@@ -82,6 +89,12 @@ inline constexpr Bits kQueueProfiling = 1 << 1;
            (Queue, Memory, uint32_t, size_t, size_t, const void*, uint32_t, const Event*, Event*))                 \
   AGLOW_CL(EnqueueReadBuffer, int32_t,                                                                             \
            (Queue, Memory, uint32_t, size_t, size_t, void*, uint32_t, const Event*, Event*))                       \
+  AGLOW_CL(WaitForEvents, int32_t, (uint32_t, const Event*))                                                       \
+  AGLOW_CL(GetEventProfilingInfo, int32_t, (Event, uint32_t, size_t, void*, size_t*))                              \
+  AGLOW_CL(EnqueueMarkerWithWaitList, int32_t, (Queue, uint32_t, const Event*, Event*))                            \
+  AGLOW_CL(EnqueueBarrierWithWaitList, int32_t, (Queue, uint32_t, const Event*, Event*))                           \
+  AGLOW_CL(ReleaseEvent, int32_t, (Event))                                                                         \
+  AGLOW_CL(Flush, int32_t, (Queue))                                                                                \
   AGLOW_CL(Finish, int32_t, (Queue))
 
 struct Api {

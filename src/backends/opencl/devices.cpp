@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <sstream>
 
 #include "support/quote.h"
 
@@ -33,12 +34,15 @@ T numberOf(const Api& api, DeviceId id, Info what) {
 Device describe(const Api& api, Platform platform, DeviceId id) {
   Device device{.api = &api, .platform = platform, .id = id};
   device.platformName = textOf(api.GetPlatformInfo, platform, kPlatformName);
+  device.platformVersion = textOf(api.GetPlatformInfo, platform, kPlatformVersion);
   device.name = textOf(api.GetDeviceInfo, id, kDeviceName);
+  device.vendor = textOf(api.GetDeviceInfo, id, kDeviceVendor);
   device.version = textOf(api.GetDeviceInfo, id, kDeviceVersion);
   device.driver = textOf(api.GetDeviceInfo, id, kDriverVersion);
-  const std::string extensions = textOf(api.GetDeviceInfo, id, kDeviceExtensions);
-  device.doubles = extensions.find("cl_khr_fp64") != std::string::npos;
-  device.halves = extensions.find("cl_khr_fp16") != std::string::npos;
+  std::istringstream extensions(textOf(api.GetDeviceInfo, id, kDeviceExtensions));
+  for (std::string word; extensions >> word;) device.extensions.push_back(word);
+  device.doubles = device.has("cl_khr_fp64");
+  device.halves = device.has("cl_khr_fp16");
   device.exactQuotients = (numberOf<Bits>(api, id, kDeviceFloatConfig) & kExactQuotients) != 0;
   device.type = numberOf<Bits>(api, id, kDeviceType);
   device.available = numberOf<uint32_t>(api, id, kDeviceAvailable) != 0;
@@ -70,6 +74,15 @@ bool fits(std::string_view wanted, int number, const std::string& name) {
 }  // namespace
 
 std::string Device::address() const { return fmt::format("{}/{}", platformNumber, number); }
+
+bool Device::has(std::string_view extension) const {
+  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
+}
+
+std::string deviceIdentity(const Device& device) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", device.name, device.vendor, device.version, device.driver,
+                     device.platformName, device.platformVersion);
+}
 
 Result<std::vector<Device>> devices() {
   AGLOW_TRY(const Api* api, openApi());

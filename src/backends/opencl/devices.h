@@ -14,7 +14,8 @@ struct Device {
   Platform platform = nullptr;
   DeviceId id = nullptr;
   int platformNumber = 0, number = 0;  // from 0, as the loader lists them
-  std::string platformName, name, version, driver;
+  std::string platformName, platformVersion, name, vendor, version, driver;
+  std::vector<std::string> extensions;
   Bits type = 0;
   bool available = false, unifiedMemory = false;
   bool doubles = false, halves = false;  // f64 and f16 arithmetic
@@ -25,7 +26,12 @@ struct Device {
 
   // "0/1", which selects it.
   std::string address() const;
+  bool has(std::string_view extension) const;
 };
+
+// All that decides whether what was built or measured for a device holds for it: names and versions of device, driver
+// and platform, one a line. Caches have it in their keys.
+std::string deviceIdentity(const Device& device);
 
 // All devices of all platforms. None where platforms have none; Device error without a loader or platform.
 Result<std::vector<Device>> devices();

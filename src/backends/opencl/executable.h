@@ -13,6 +13,7 @@ namespace aglow::opencl {
 // TooLarge where the device has no room for the programs, before anything is allocated there. Device with the text and
 // the compiler's words where a kernel cannot be built.
 Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs, const Device& device,
-                                                   const codegen::DeviceShape& shape, const BackendOptions& options);
+                                                   const codegen::DeviceShape& shape, const BackendOptions& options,
+                                                   const std::string& cache);
 
 }  // namespace aglow::opencl

@@ -33,6 +33,7 @@ using OwnContext = Handle<Context, &Api::ReleaseContext>;
 using OwnQueue = Handle<Queue, &Api::ReleaseCommandQueue>;
 using OwnMemory = Handle<Memory, &Api::ReleaseMemObject>;
 using OwnBuilt = Handle<Built, &Api::ReleaseProgram>;
+using OwnEvent = Handle<Event, &Api::ReleaseEvent>;
 using OwnKernel = Handle<Kernel, &Api::ReleaseKernel>;
 
 // The object that a call made, or what went wrong.

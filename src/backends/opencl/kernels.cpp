@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <regex>
+
+#include "backends/opencl/kept.h"
+
 namespace aglow::opencl {
 
 namespace {
@@ -11,6 +16,71 @@ std::string named(std::string text, const std::string& name) {
   for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at))
     text.replace(at, placeholder.size(), name);
   return text;
+}
+
+const char* optionsFor(const Device& device) {
+  return device.exactQuotients ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-w -cl-std=CL1.2";
+}
+
+// The program of a call, built; else the compiler's words.
+Result<OwnBuilt> built(const Device& device, const char* call, Built handle, int32_t number, std::string& log) {
+  const Api& api = *device.api;
+  AGLOW_TRY(OwnBuilt program, owned<OwnBuilt>(api, call, handle, number));
+  number = api.BuildProgram(program.get(), 1, &device.id, optionsFor(device), nullptr, nullptr);
+  if (number == kSuccess) return program;
+  size_t bytes = 0;
+  if (api.GetProgramBuildInfo(program.get(), device.id, kBuildLog, 0, nullptr, &bytes) == kSuccess && bytes > 1) {
+    log.resize(bytes);
+    api.GetProgramBuildInfo(program.get(), device.id, kBuildLog, bytes, log.data(), nullptr);
+    log.resize(log.find('\0') == std::string::npos ? bytes : log.find('\0'));
+  }
+  return fault("clBuildProgram", number);
+}
+
+Result<OwnBuilt> fromSource(const Device& device, Context context, const std::string& source, std::string& log) {
+  int32_t number = kSuccess;
+  const char* text = source.c_str();
+  Built handle = device.api->CreateProgramWithSource(context, 1, &text, nullptr, &number);
+  return built(device, "clCreateProgramWithSource", handle, number, log);
+}
+
+Result<OwnBuilt> fromBinary(const Device& device, Context context, const std::string& binary) {
+  int32_t number = kSuccess, taken = kSuccess;
+  const size_t bytes = binary.size();
+  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
+  Built handle = device.api->CreateProgramWithBinary(context, 1, &device.id, &bytes, &data, &taken, &number);
+  std::string log;
+  return built(device, "clCreateProgramWithBinary", handle, number == kSuccess ? taken : number, log);
+}
+
+// Empty where the driver does not give it.
+std::string binaryOf(const Api& api, Built program) {
+  size_t bytes = 0;
+  if (api.GetProgramInfo(program, kProgramBinarySizes, sizeof bytes, &bytes, nullptr) != kSuccess) return {};
+  std::string binary(bytes, '\0');
+  char* place = binary.data();
+  if (api.GetProgramInfo(program, kProgramBinaries, sizeof place, &place, nullptr) != kSuccess) return {};
+  return binary;
+}
+
+// The text with numbers of lines; of a long one those around the first that the compiler names.
+std::string excerpt(const std::string& text, const std::string& log) {
+  constexpr int kBefore = 12, kAfter = 6;
+  static const std::regex kLine(":([0-9]+):[0-9]|line ([0-9]+)");
+  int wanted = 0;
+  if (std::smatch found; std::regex_search(log, found, kLine)) {
+    const std::string digits = found[1].matched ? found[1] : found[2];
+    std::from_chars(digits.data(), digits.data() + digits.size(), wanted);
+  }
+  std::string out;
+  int number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (++number; wanted == 0 || (number >= wanted - kBefore && number <= wanted + kAfter))
+      out += fmt::format("{} {:>4} | {}\n", number == wanted ? '>' : ' ', number, text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
 }  // namespace
@@ -23,49 +93,52 @@ size_t KernelSet::add(const std::string& text) {
   return it->second;
 }
 
-Result<OwnBuilt> KernelSet::built(const Device& device, Context context, const std::string& source,
-                                  std::string& log) const {
-  const Api& api = *device.api;
-  int32_t number = kSuccess;
-  const char* text = source.c_str();
-  Built handle = api.CreateProgramWithSource(context, 1, &text, nullptr, &number);
-  AGLOW_TRY(OwnBuilt program, owned<OwnBuilt>(api, "clCreateProgramWithSource", handle, number));
-  const char* options =
-      device.exactQuotients ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-w -cl-std=CL1.2";
-  number = api.BuildProgram(program.get(), 1, &device.id, options, nullptr, nullptr);
-  if (number == kSuccess) return program;
-  size_t bytes = 0;
-  if (api.GetProgramBuildInfo(program.get(), device.id, kBuildLog, 0, nullptr, &bytes) == kSuccess && bytes > 1) {
-    log.resize(bytes);
-    api.GetProgramBuildInfo(program.get(), device.id, kBuildLog, bytes, log.data(), nullptr);
-    log.resize(log.find('\0') == std::string::npos ? bytes : log.find('\0'));
-  }
-  return fault("clBuildProgram", number);
+std::string KernelSet::source() const {
+  std::string source = codegen::openClPrelude();
+  for (size_t i = 0; i < texts_.size(); ++i) source += "\n" + named(texts_[i], nameOf(i));
+  return source;
 }
 
-Status KernelSet::build(const Device& device, Context context) {
+Status KernelSet::build(const Device& device, Context context, const std::string& cache) {
   api_ = device.api;
   if (texts_.empty()) return {};
-  const std::string prelude = codegen::openClPrelude();
-  std::string source = prelude, log;
-  for (size_t i = 0; i < texts_.size(); ++i) source += "\n" + named(texts_[i], nameOf(i));
-  Result<OwnBuilt> all = built(device, context, source, log);
-  if (all.ok()) {
-    program_ = *std::move(all);
-    return {};
+  const std::string whole = source();
+  // Not of processors: PoCL builds kernels for their groups when they first run, keeps those itself, and gives away
+  // only general ones, which are several times slower, and which it then takes for its own runs as well.
+  const std::string folder = (device.type & kTypeCpu) != 0 ? std::string() : cache;
+  const Kept kept(folder, PackageCache::kKernels, device, fmt::format("{}\n{}", optionsFor(device), whole));
+  if (const std::optional<std::string> binary = kept.find()) {
+    Result<OwnBuilt> found = fromBinary(device, context, *binary);
+    if (found.ok()) {
+      program_ = *std::move(found);
+      return {};
+    }
+    kept.remove();
   }
-  // The one that is to blame, with its text.
+  std::string log;
+  Result<OwnBuilt> all = fromSource(device, context, whole, log);
+  if (!all.ok()) return blame(device, context, all.error(), log);
+  program_ = *std::move(all);
+  if (folder.empty()) return {};
+  if (const std::string binary = binaryOf(*api_, program_.get()); !binary.empty()) kept.keep(binary);
+  return {};
+}
+
+// The first kernel that cannot be built alone, with its text.
+Error KernelSet::blame(const Device& device, Context context, const Error& whole, const std::string& log) const {
   for (size_t i = 0; i < texts_.size(); ++i) {
     std::string words;
     const std::string text = named(texts_[i], nameOf(i));
-    if (Result<OwnBuilt> one = built(device, context, prelude + "\n" + text, words); !one.ok())
-      return Error{.code = one.error().code,
-                   .message = fmt::format("the driver of {} cannot build a kernel: {}\n{}\n{}", device.name,
-                                          one.error().message, words, text)};
+    const Result<OwnBuilt> one =
+        fromSource(device, context, codegen::openClPrelude() + "\n#line 1 \"" + nameOf(i) + "\"\n" + text, words);
+    if (!one.ok())
+      return {.code = one.error().code,
+              .message = fmt::format("the driver of {} cannot build a kernel: {}\n{}\n{}", device.name,
+                                     one.error().message, words, excerpt(text, words))};
   }
-  return Error{.code = all.error().code,
-               .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name,
-                                      texts_.size(), all.error().message, log)};
+  return {.code = whole.code,
+          .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name,
+                                 texts_.size(), whole.message, log)};
 }
 
 Result<OwnKernel> KernelSet::make(size_t number) const {

@@ -17,13 +17,17 @@ public:
   size_t add(const std::string& text);
   size_t count() const { return texts_.size(); }
 
-  // Device with the text and the compiler's words where one cannot be built.
-  Status build(const Device& device, Context context);
+  // From what is kept in the folder of the code cache, or by the driver's compiler, and kept then. Device with the text
+  // and the compiler's words where one cannot be built.
+  Status build(const Device& device, Context context, const std::string& cache);
   Result<OwnKernel> make(size_t number) const;
 
-private:
-  Result<OwnBuilt> built(const Device& device, Context context, const std::string& source, std::string& log) const;
+  // All kernels, after what they stand on; kernel n is nameOf(n).
+  std::string source() const;
   static std::string nameOf(size_t number);
+
+private:
+  Error blame(const Device& device, Context context, const Error& whole, const std::string& log) const;
 
   const Api* api_ = nullptr;
   std::map<std::string, size_t> numbers_;

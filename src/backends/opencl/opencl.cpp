@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include "backends/opencl/executable.h"
+#include "backends/winograd.h"
 #include "inst/fused.h"
 #include "support/quote.h"
 
 namespace aglow {
 
 Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice,
-                                                                   std::optional<codegen::DeviceShape> asked) {
+                                                                   std::optional<codegen::DeviceShape> asked,
+                                                                   std::string cache, int64_t memoryBytes) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
   if (!device.doubles)
     return Error{.code = Code::Device,
@@ -18,27 +20,45 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
                                    .localBytes = static_cast<int64_t>(device.localBytes)};
-  return std::shared_ptr<const OpenClBackend>(new OpenClBackend(std::move(device), asked.value_or(shape)));
+  return std::shared_ptr<const OpenClBackend>(
+      new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
 }
 
-static Decision runs(const OpDef& op) {
+Decision OpenClBackend::runs(const Attrs& attrs, const OperandTypes& types) const {
+  const OpDef& op = attrs.op();
   if (op.kind == OpKind::Derivative) return Decision::no(fmt::format("{} stands for other nodes", op.name));
-  if (op.kind == OpKind::Composite) return Decision::no(fmt::format("{} is composed of others", op.name));
   if (op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
-  return codegen::hasKernel(op);
+  return codegen::hasKernel(attrs, types, shape_);
 }
 
-Decision OpenClBackend::supports(const Node& node) const { return runs(node.def()); }
+// Of multiplications with additions, a GPU makes about 128 at once in each of its units, a processor 16. Its own memory
+// is some ten times as fast as the way to it.
+LatencyModel OpenClBackend::latencies() const {
+  const bool gpu = (device_.type & opencl::kTypeGpu) != 0;
+  const double flopsAtOnce = gpu ? 256 : 32;
+  LatencyModel model{.flopsPerSecond = std::max(1e9, 1e6 * device_.computeUnits * device_.clockMhz * flopsAtOnce),
+                     .bytesPerSecond = gpu ? 500e9 : 20e9,
+                     .startSeconds = 5e-6,
+                     .copyBytesPerSecond = device_.unifiedMemory ? 10e9 : 12e9,
+                     .copyStartSeconds = 10e-6,
+                     .sharesMemory = memoryBytes_ == 0,
+                     .memoryBytes = static_cast<int64_t>(std::min<uint64_t>(device_.globalBytes, INT64_MAX))};
+  if (memoryBytes_ > 0) model.memoryBytes = memoryBytes_;
+  return model;
+}
+
+Decision OpenClBackend::supports(const Node& node) const { return runs(node.attrs(), OperandTypes(node)); }
 
 Result<std::optional<Plan>> OpenClBackend::plan(const Program& program, const Instr& instr) const {
   for (const Instr& step : bodyOf(instr))
-    if (const Decision taken = runs(step.attrs.op()); !taken)
+    if (const Decision taken = runs(step.attrs, OperandTypes(program, step)); !taken)
       return Error{.code = Code::UnsupportedFeature, .message = taken.reason()};
   return std::optional(
       Plan{.kernel = codegen::kernelName(program, instr), .scratchBytes = codegen::scratchBytes(program, instr)});
 }
 
 void OpenClBackend::changePhases(PhaseList& phases) const {
+  phases.insertAfter("optimize-core", planarLayoutPhase());
   phases.insertAfter("irgen", planPhase());
   phases.insertAfter("plan", fusePhase(fusing_));
 }
@@ -46,7 +66,7 @@ void OpenClBackend::changePhases(PhaseList& phases) const {
 Result<std::unique_ptr<Executable>> OpenClBackend::compile(std::vector<Program> programs,
                                                            const BackendOptions& options) const {
   AGLOW_OK(checkMemory(programs, options));
-  return opencl::makeExecutable(std::move(programs), device_, shape_, options);
+  return opencl::makeExecutable(std::move(programs), device_, shape_, options, cache_);
 }
 
 }  // namespace aglow

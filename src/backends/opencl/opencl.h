@@ -5,37 +5,51 @@
 #include <optional>
 #include <string_view>
 
-#include "backends/backend.h"
+#include "backends/device_backend.h"
 #include "backends/opencl/devices.h"
 #include "backends/opencl/fuse_policy.h"
 #include "codegen/clike/launch.h"
 
 namespace aglow {
 
-class OpenClBackend final : public Backend {
+class OpenClBackend final : public DeviceBackend {
 public:
   // The device as opencl::chooseDevice takes it; Device where there is none, or it lacks what all kernels need. Kernels
   // are chosen by its own shape, or by another that it can run.
+  // What is built and measured for the device is kept in the folder of the code cache, unless it is empty. Programs use
+  // no more than `memoryBytes` of the device's memory; 0: what it has.
   static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device,
-                                                             std::optional<codegen::DeviceShape> shape = {});
+                                                             std::optional<codegen::DeviceShape> shape = {},
+                                                             std::string cache = {}, int64_t memoryBytes = 0);
 
   const opencl::Device& device() const { return device_; }
+  const codegen::DeviceShape& shape() const { return shape_; }
+  const std::string& cache() const { return cache_; }
   std::string_view name() const override { return "opencl"; }
   Decision supports(const Node& node) const override;
   Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
   void changePhases(PhaseList& phases) const override;
   const FusePolicy* fusePolicy() const override { return &fusing_; }
+  LatencyModel latencies() const override;
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
                                               const BackendOptions& options) const override;
 
 private:
-  OpenClBackend(opencl::Device device, const codegen::DeviceShape& shape)
-      : device_(std::move(device)), shape_(shape), fusing_(shape.localBytes) {}
+  OpenClBackend(opencl::Device device, const codegen::DeviceShape& shape, std::string cache, int64_t memoryBytes)
+      : device_(std::move(device)),
+        shape_(shape),
+        fusing_(shape.localBytes),
+        cache_(std::move(cache)),
+        memoryBytes_(memoryBytes) {}
+
+  Decision runs(const Attrs& attrs, const OperandTypes& types) const;
 
   opencl::Device device_;
   codegen::DeviceShape shape_;
   opencl::DeviceFusePolicy fusing_;
+  std::string cache_;
+  int64_t memoryBytes_;
 };
 
 }  // namespace aglow

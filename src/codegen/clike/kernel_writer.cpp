@@ -145,7 +145,7 @@ std::string KernelWriter::resultIndices(const std::string& number) const {
 std::string KernelWriter::epilogue() {
   const nest::Nest nest = nest::epilogueOf(program_, instr_, viewOf(out().shape()));
   TextBlock text;
-  NestPrinter printer(nest, text, "given");
+  NestPrinter printer(nest, text, "given", "point");
   for (size_t i = 0; i < nest.operands.size(); ++i)
     if (printer.uses(i))
       pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind, writes(nest.operands[i].access));
@@ -254,7 +254,7 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
     KernelWriter writer(program, instr, shape);
     if (points >= std::numeric_limits<int32_t>::max() / 2) writer.indexType_ = "int64_t";
     TextBlock out;
-    NestPrinter printer(nest, out);
+    NestPrinter printer(nest, out, {}, hasRows ? "" : "point");
     for (size_t i = 0; i < nest.operands.size(); ++i)
       if (printer.uses(i))
         writer.pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind,

@@ -90,6 +90,10 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
 // By operator.
 using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
 MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argReduceLaunches, scanLaunches, topKLaunches,
-    gatherLaunches, scatterLaunches, observeLaunches, moveLaunches, copyLaunches;
+    gatherLaunches, scatterLaunches, observeLaunches, moveLaunches, copyLaunches, attentionLaunches, winogradLaunches;
+// Whether a kernel fits the use of an operator; if not, why.
+using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
+TakesUse takesAttention, takesWinograd;
+int64_t winogradScratch(const Program& program, const Instr& anchor);
 
 }  // namespace aglow::codegen

@@ -187,6 +187,12 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
   return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
 }
 
+// Of an item for each line along an axis: the first element of its line.
+static std::string firstOfLine(const KernelWriter& writer, const AxisLines& lines) {
+  return fmt::format("const {} first = point / {} * {} + point % {};\n", writer.indexType(), lines.stride,
+                     lines.stride * lines.extent, lines.stride);
+}
+
 std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
@@ -194,9 +200,8 @@ std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr
   writer.input(0, "x");
   const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
   const std::string text =
-      writer.resultIndices("point") +
-      fill(R"(const $I first = point / $stride * $line + point % $stride;
-int64_t given = 0;
+      writer.resultIndices("point") + firstOfLine(writer, lines) +
+      fill(R"(int64_t given = 0;
 $T held = $start;
 for ($I i = 1; i < $extent; ++i) {
   const $T value = $value;
@@ -208,8 +213,6 @@ for ($I i = 1; i < $extent; ++i) {
 )",
            {{"I", writer.indexType()},
             {"T", typeName(computed)},
-            {"stride", lines.stride},
-            {"line", lines.stride * lines.extent},
             {"extent", lines.extent},
             {"start", convertedText(kind, computed, "x[first]")},
             {"value", convertedText(kind, computed, fmt::format("x[first + i * {}]", lines.stride))},
@@ -226,8 +229,8 @@ std::vector<Launch> scanLaunches(const Program& program, const Instr& instr, con
   writer.input(0, "x");
   writer.result(0, "y");
   const std::string text =
-      fill(R"(const $I first = point / $stride * $line + point % $stride;
-$T held = $start;
+      firstOfLine(writer, lines) +
+      fill(R"($T held = $start;
 for ($I step = 0; step < $extent; ++step) {
   const $I at = first + $i * $stride;
   const $T next = $next;
@@ -238,7 +241,6 @@ for ($I step = 0; step < $extent; ++step) {
            {{"I", writer.indexType()},
             {"T", typeName(sums)},
             {"stride", lines.stride},
-            {"line", lines.stride * lines.extent},
             {"extent", lines.extent},
             {"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", lines.extent - 1) : "step"},
             {"start", numberText(sums, neutral(combine, kind, sums))},

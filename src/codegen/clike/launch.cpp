@@ -18,6 +18,7 @@ struct KernelRow {
   MakeLaunches* make;
   bool checks = false;  // indices, even where there is nothing to compute
   int64_t (*scratch)(const Program& program, const Instr& anchor) = nullptr;
+  TakesUse* takes = nullptr;  // which uses; none: all of them
 };
 
 // Which of the updates is the last of each row.
@@ -28,6 +29,13 @@ int64_t scatterScratch(const Program& program, const Instr& anchor) {
 constexpr KernelRow kRows[] = {
     {Op::MatMul, "tiles", true, matMulLaunches},
     {Op::Conv, "tiles", true, convLaunches},
+    {.op = Op::WinogradConv,
+     .name = "winograd",
+     .epilogue = true,
+     .make = winogradLaunches,
+     .scratch = winogradScratch,
+     .takes = takesWinograd},
+    {.op = Op::Attention, .name = "blocks", .epilogue = true, .make = attentionLaunches, .takes = takesAttention},
     {Op::MaxPool, "window", true, poolLaunches},
     {Op::MaxPoolWithIndices, "window", true, poolLaunches},
     {Op::AvgPool, "window", true, poolLaunches},
@@ -52,9 +60,12 @@ const KernelRow* rowOf(const OpDef& def) {
 
 }  // namespace
 
-Decision hasKernel(const OpDef& op) {
-  if (op.isDataParallel() || rowOf(op) != nullptr) return Decision::yes();
-  return Decision::no(fmt::format("{} has no kernel for devices", op.name));
+Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
+  const OpDef& op = attrs.op();
+  if (op.isDataParallel()) return Decision::yes();
+  const KernelRow* row = rowOf(op);
+  if (row == nullptr) return Decision::no(fmt::format("{} has no kernel for devices", op.name));
+  return row->takes == nullptr ? Decision::yes() : row->takes(attrs, types, shape);
 }
 
 bool takesEpilogue(const OpDef& op) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "inst/operand_types.h"
 #include "inst/program.h"
 #include "support/decision.h"
 
@@ -35,8 +36,8 @@ struct Launch {
   std::vector<int> arguments;                             // numbers of the instruction's operands
 };
 
-// Whether there is a kernel for an operator that is not data-parallel; if not, why.
-Decision hasKernel(const OpDef& op);
+// Whether there is a kernel for a use of an operator that is not data-parallel; if not, why.
+Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
 // Whether data-parallel instructions can be computed with its result at once.
 bool takesEpilogue(const OpDef& op);
 // What runs the instruction, in a word: Plan::kernel.

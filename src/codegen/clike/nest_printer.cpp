@@ -147,9 +147,16 @@ std::string NestPrinter::value(int id) const {
   return e.op == Expr::Op::Number ? numberText(e.kind, e.number) : fmt::format("v{}", id);
 }
 
+bool NestPrinter::inOrder(const nest::Access& access) const {
+  int64_t below = 1;
+  for (size_t i = nest_.axes.size(); i-- > 0; below *= nest_.axes[i].extent)
+    if (nest_.axes[i].extent != 1 && access.strides[i] != below) return false;
+  return access.offset == 0;
+}
+
 std::string NestPrinter::element(int access) const {
   const nest::Access& a = nest_.accesses[static_cast<size_t>(access)];
-  const std::string place = index(a.strides, a.offset);
+  const std::string place = !point_.empty() && inOrder(a) ? point_ : index(a.strides, a.offset);
   return a.table >= 0 ? fmt::format("t{}[{}]", a.table, place) : fmt::format("p{}[{}]", a.operand, place);
 }
 

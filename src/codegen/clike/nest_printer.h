@@ -38,8 +38,9 @@ private:
 class NestPrinter {
 public:
   // `given` is what the result of an epilogue's anchor at the point is called; empty: an element of the array "given".
-  NestPrinter(const nest::Nest& nest, TextBlock& out, std::string given = {})
-      : nest_(nest), out_(out), given_(std::move(given)) {}
+  // `point` is the number of the point, where there is a variable for it: what is met in that order needs no indices.
+  NestPrinter(const nest::Nest& nest, TextBlock& out, std::string given = {}, std::string point = {})
+      : nest_(nest), out_(out), given_(std::move(given)), point_(std::move(point)) {}
 
   size_t outerAxes() const { return nest_.axes.size() - static_cast<size_t>(nest_.innerAxes()); }
   bool uses(size_t operand) const;
@@ -55,13 +56,14 @@ public:
 private:
   std::string value(int id) const;
   std::string element(int access) const;
+  bool inOrder(const nest::Access& access) const;
   std::string position(size_t first) const;
   std::string kept(int row) const;
   std::string expression(const nest::Expr& e) const;
 
   const nest::Nest& nest_;
   TextBlock& out_;
-  std::string given_;
+  std::string given_, point_;
 };
 
 }  // namespace aglow::codegen

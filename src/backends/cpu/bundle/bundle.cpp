@@ -20,6 +20,7 @@ public:
     macros_.insert(std::begin(kBundleMacros), std::end(kBundleMacros));
     macros_.insert(std::begin(kEntryMacros), std::end(kEntryMacros));
     for (const BundleStatus& status : kBundleStatuses) macros_.insert(status.name);
+    for (const BundleStatus& status : kDeviceStatuses) macros_.insert(status.name);
   }
 
   void run(const Interface& interface) {
@@ -103,7 +104,8 @@ Result<int64_t> Bundle::placeState(const Region& region) {
 std::vector<std::string> bundleFunctionNames(const std::string& bundle, const std::vector<std::string>& functions) {
   if (functions.size() == 1) return {bundle};
   // Macros are upper case, so names may not differ in case alone.
-  std::set<std::string> taken = {"CHECK", "INFO", "WEIGHTS", "STATE", "STATE_INIT", "STEP", "PARALLEL_FOR"};
+  std::set<std::string> taken = {"CHECK", "INFO", "WEIGHTS", "STATE", "STATE_INIT", "STATE_READ",  "STATE_WRITE",
+                                 "STEP",  "OPEN", "CLOSE",   "WORDS", "DEVICE",     "PARALLEL_FOR"};
   std::vector<std::string> names;
   for (const std::string& function : functions) {
     const std::string wanted = cIdentifier(function);

@@ -1,4 +1,5 @@
-// A bundle: a model as code, header and weights that any C program can use, without a runtime.
+// A bundle: a model as code, header and weights that any C program can use, without a runtime. The code is an object of
+// machine code, or a C file that runs kernels on a device.
 #pragma once
 
 #include <set>
@@ -65,6 +66,7 @@ struct Bundle {
   bool threads = false;               // with a second function per entry, which takes a parallel_for
   bool weightsInC = false;
   bool debug = false;
+  bool onDevice = false;  // functions take an open device instead of memory for constants, results and state
   std::vector<BundleEntry> entries;
   std::vector<BundleState> states;
   int64_t stateBytes = 0;  // aligned; 0: the functions take no state
@@ -93,6 +95,17 @@ inline constexpr BundleStatus kBundleStatuses[] = {
     {"BAD_MEMORY", kBundleBadMemory, "an address is null or not aligned"},
     {"BAD_CPU", kBundleBadCpu, "this processor lacks instructions that the code uses"},
     {"BAD_WEIGHTS", kBundleBadWeights, "the constants are not those the code was made for"},
+};
+
+// What those of a bundle for devices give.
+inline constexpr BundleStatus kDeviceStatuses[] = {
+    kBundleStatuses[0],
+    kBundleStatuses[1],
+    {"BAD_MEMORY", kBundleBadMemory, "an address is null"},
+    {"BAD_DEVICE", kBundleBadCpu, "there is no device that can run the kernels"},
+    kBundleStatuses[4],
+    {"DEVICE_FAULT", 5, "a call of OpenCL failed"},
+    {"NO_MEMORY", 6, "host or device has no memory left"},
 };
 
 // The header's macros: after the bundle's name, where the statuses stand as well; after an entry's name; and after the

@@ -85,6 +85,10 @@ private:
       put(" *\n");
     }
     if (hasState()) stateManual();
+    if (bundle_.onDevice) {
+      deviceManual(first);
+      return;
+    }
     put(" * The functions allocate nothing, print nothing and keep nothing: calls with separate mutable memory{} and\n"
         " * activations may run at the same time. All memory is the caller's, aligned to {}_ALIGNMENT bytes:\n",
         hasState() ? ", state" : "", upper_);
@@ -98,6 +102,31 @@ private:
     put(" *\n");
     example(first);
     put(" */\n");
+  }
+
+  void deviceManual(const BundleEntry& first) {
+    put(" * {0}.c runs the kernels on a device by OpenCL 1.2: link it with -lOpenCL. {0}_open() takes a device, builds "
+        "the\n"
+        " * kernels and uploads the constants, which are not needed afterwards. One thread at a time uses an open "
+        "device; a\n"
+        " * program may open several. mutableMem has {1}_MUTABLE_BYTES, inputs and outputs at their offsets.\n *\n",
+        bundle_.name, upperCase(first.name));
+    put(" *   {0}_device *device;\n *   if ({0}_open(NULL, constants, &device) != {1}_OK) puts({0}_words(device));\n",
+        bundle_.name, upper_);
+    copyIn(first);
+    put(" *   if ({}(device, mutableMem) != {}_OK) ...;\n", first.name, upper_);
+    copyOut(first);
+    put(" *   {}_close(device);\n */\n", bundle_.name);
+  }
+
+  void copyIn(const BundleEntry& entry) {
+    if (!entry.inputs.empty())
+      put(" *   memcpy({0}_{1}(mutableMem), x, {0}_{1}_BYTES);\n", upperCase(entry.name), entry.inputs.front().symbol);
+  }
+  void copyOut(const BundleEntry& entry) {
+    if (!entry.outputs.empty())
+      put(" *   const {} *y = {}_{}(mutableMem);\n", cType(entry.outputs.front().type.kind()), upperCase(entry.name),
+          entry.outputs.front().symbol);
   }
 
   bool hasState() const { return bundle_.stateBytes > 0; }
@@ -124,16 +153,12 @@ private:
   }
 
   void example(const BundleEntry& entry) {
-    const std::string upper = upperCase(entry.name);
     put(" *   if ({}_check(constants) != {}_OK) ...;\n", bundle_.name, upper_);
-    if (!entry.inputs.empty())
-      put(" *   memcpy({0}_{1}(mutableMem), x, {0}_{1}_BYTES);\n", upper, entry.inputs.front().symbol);
+    copyIn(entry);
     if (hasState()) put(" *   if ({}_state_init(constants, state) != {}_OK) ...;\n", bundle_.name, upper_);
     put(" *   if ({}(constants, mutableMem, activations{}) != {}_OK) ...;\n", entry.name, hasState() ? ", state" : "",
         upper_);
-    if (!entry.outputs.empty())
-      put(" *   const {} *y = {}_{}(mutableMem);\n", cType(entry.outputs.front().type.kind()), upper,
-          entry.outputs.front().symbol);
+    copyOut(entry);
   }
 
   void common() {
@@ -147,7 +172,9 @@ private:
     put("/* What the functions give. An entry adds the number of the instruction that failed: see {0}_STATUS and\n"
         " * {0}_INSTRUCTION. */\n",
         upper_);
-    for (const BundleStatus& status : kBundleStatuses)
+    const std::span<const BundleStatus> statuses =
+        bundle_.onDevice ? std::span<const BundleStatus>(kDeviceStatuses) : kBundleStatuses;
+    for (const BundleStatus& status : statuses)
       put("#define {}_{} {} /* {} */\n", upper_, status.name, status.value, status.meaning);
     put("#define {}_STATUS(result) ((result) & {})\n", upper_, (1 << kStatusBits) - 1);
     put("#define {}_INSTRUCTION(result) ((result) >> {})\n\n", upper_, kStatusBits);
@@ -174,7 +201,7 @@ private:
     const std::string upper = upperCase(entry.name);
     put("/* Memory of {}(), with the addresses of its inputs and outputs. */\n", entry.name);
     put("#define {}_MUTABLE_BYTES {}\n", upper, entry.mutableBytes);
-    put("#define {}_ACTIVATIONS_BYTES {}\n", upper, entry.activationBytes());
+    if (!bundle_.onDevice) put("#define {}_ACTIVATIONS_BYTES {}\n", upper, entry.activationBytes());
     std::set<std::string> done;
     for (const auto* list : {&entry.inputs, &entry.outputs}) {
       for (const BundleTensor& tensor : *list) {
@@ -196,7 +223,44 @@ private:
     put("#define {}_{} {{{}}}\n", name, what, fmt::join(texts, ", "));
   }
 
+  void deviceDeclarations() {
+    put("typedef struct {0}_device {0}_device;\n\n", bundle_.name);
+    put("/* {0}_OK, {0}_BAD_MEMORY or {0}_BAD_WEIGHTS. */\nint {1}_check(const uint8_t *constants);\n\n", upper_,
+        bundle_.name);
+    put("/* The device as PLATFORM/DEVICE: numbers, or parts of their names; either may be left out. NULL: what the\n"
+        " * environment's AGLOW_OPENCL_DEVICE says, else the first, a GPU before others. After a failure {0}_words() "
+        "says\n"
+        " * what was wrong, and the device is good for {0}_close() alone. */\n"
+        "int {0}_open(const char *device, const uint8_t *constants, {0}_device **opened);\n"
+        "void {0}_close({0}_device *device);\n"
+        "/* What the last failure was, in words. */\n"
+        "const char *{0}_words(const {0}_device *device);\n\n",
+        bundle_.name);
+    if (hasState())
+      put("/* The state lies on the device, with its initial values at first. All of it begins again; is copied out; "
+          "is\n"
+          " * replaced. */\n"
+          "int {0}_state_init({0}_device *device);\n"
+          "int {0}_state_read({0}_device *device, uint8_t *state);\n"
+          "int {0}_state_write({0}_device *device, const uint8_t *state);\n\n",
+          bundle_.name);
+    for (const BundleEntry& entry : bundle_.entries)
+      put("int {}({}_device *device, uint8_t *mutableMem);\n", entry.name, bundle_.name);
+    put("\n");
+  }
+
+  void weightsDeclaration() {
+    if (bundle_.weightsInC)
+      put("/* {}_weights.c */\nextern const uint8_t {}_weights[{}_CONSTANTS_BYTES];\n\n", bundle_.name, bundle_.name,
+          upper_);
+  }
+
   void declarations() {
+    if (bundle_.onDevice) {
+      deviceDeclarations();
+      weightsDeclaration();
+      return;
+    }
     if (bundle_.threads) parallelTypes();
     put("/* {0}_OK, {0}_BAD_MEMORY, {0}_BAD_CPU or {0}_BAD_WEIGHTS. To be asked before the first run. */\n", upper_);
     put("int {}_check(const uint8_t *constants);\n\n", bundle_.name);
@@ -214,9 +278,7 @@ private:
     }
     put("\n/* Names, types and sizes for programs: see aglow/bundle.h. */\nstruct aglow_bundle_info;\n");
     put("extern const struct aglow_bundle_info {}_info;\n\n", bundle_.name);
-    if (bundle_.weightsInC)
-      put("/* {}_weights.c */\nextern const uint8_t {}_weights[{}_CONSTANTS_BYTES];\n\n", bundle_.name, bundle_.name,
-          upper_);
+    weightsDeclaration();
   }
 
   void parallelTypes() {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "backends/cpu/kernels/abi.h"
+#include "support/progress.h"
 #include "support/quote.h"
 
 namespace aglow::codegen {
@@ -175,8 +176,13 @@ private:
 }  // namespace
 
 void eachSideBySide(ThreadPool& pool, int threads, int64_t count, const std::function<void(int64_t)>& each) {
+  std::atomic<int64_t> done = 0;
+  reportProgress({"generating code", 0, count});
   pool.run({.units = count, .threads = static_cast<int>(count), .most = threads}, [&](int, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) each(i);
+    for (int64_t i = begin; i < end; ++i) {
+      each(i);
+      reportProgress({"generating code", ++done, count});
+    }
     return 0;
   });
 }

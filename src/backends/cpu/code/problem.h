@@ -1,27 +1,21 @@
 // Instructions as the kernel table sees them.
 #pragma once
 
-#include <vector>
-
 #include "backends/cpu/kernels/plan.h"
-#include "inst/program.h"
+#include "inst/operand_types.h"
 
 namespace aglow::codegen {
 
 class InstrProblem {
 public:
-  InstrProblem(const Program& program, const Instr& instr) : attrs_(instr.attrs) {
-    const auto typeOf = [&](const Operand& o) { return o.region == kNoRegion ? nullptr : &program[o.region].type; };
-    for (const Operand& operand : instr.inputs()) in_.push_back(typeOf(operand));
-    for (const Operand& operand : instr.results()) out_.push_back(typeOf(operand));
-  }
+  InstrProblem(const Program& program, const Instr& instr) : attrs_(instr.attrs), types_(program, instr) {}
 
   // Lives as long as this.
-  cpu::Problem problem() const { return {attrs_, in_, out_}; }
+  cpu::Problem problem() const { return {attrs_, types_.in, types_.out}; }
 
 private:
   const Attrs& attrs_;
-  std::vector<const Type*> in_, out_;
+  OperandTypes types_;
 };
 
 }  // namespace aglow::codegen

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/layout/choose.h"
 #include "backends/cpu/layout/layout.h"
+#include "backends/winograd.h"
 #include "graph/op_views.h"
 
 namespace aglow {

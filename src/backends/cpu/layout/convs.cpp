@@ -7,11 +7,11 @@
 #include <numeric>
 #include <optional>
 
-#include "backends/cpu/kernels/conv/winograd_filter.h"
 #include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/pack.h"
 #include "backends/cpu/layout/bytes.h"
 #include "backends/cpu/layout/run_time_packing.h"
+#include "backends/winograd.h"
 #include "graph/op_views.h"
 
 namespace aglow {
@@ -175,7 +175,7 @@ ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms) {
   if (conv.channels < lanes && conv.channels <= kImageChannels) return ConvForm::Planar;
   if (isOfHalves(ConvNode(node), conv, forms)) return ConvForm::Halves;
   const bool square = conv.kernelHeight == 3 && conv.kernelWidth == 3 && conv.isUnit();
-  if (forms.winograd && square && cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
+  if (forms.winograd && square && winogradTile(conv.channels, conv.outputs, conv.height, conv.width) > 0)
     return ConvForm::Winograd;
   return ConvForm::Direct;
 }
@@ -263,8 +263,8 @@ Value blockedConv(Node& node, ConvForm form, BlockSource& source) {
                           {.strides = conv.strides, .pads = conv.pads, .dilations = conv.dilations});
       break;
     case ConvForm::Winograd: {
-      const int tile = cpu::winogradTile(conv.channels, conv.outputs, conv.height, conv.width);
-      const Value points = known != nullptr ? b.constant(cpu::winogradFilter(filter, tile, 2 * lanes))
+      const int tile = winogradTile(conv.channels, conv.outputs, conv.height, conv.width);
+      const Value points = known != nullptr ? b.constant(winogradFilter(filter, tile, 2 * lanes))
                                             : transformAtRunTime(b, source.planar(v.filter()), tile, 2 * lanes);
       y = b.winogradConv(source.blocked(v.x()), points,
                          {.tile = tile, .pads = conv.pads, .outputs = conv.outputs, .lanes = lanes});

@@ -32,7 +32,4 @@ Pipeline layoutPipeline(const VectorLayout& layout);
 // To stand after "optimize-core".
 Phase layoutPhase(const VectorLayout& layout);
 
-// What can be switched off in the pipeline besides its passes.
-inline constexpr std::string_view kWinograd = "winograd";
-
 }  // namespace aglow

@@ -14,25 +14,12 @@
 #include <map>
 #include <mutex>
 
+#include "backends/cpu/code/targets.h"
 #include "backends/cpu/llvm/guard.h"
 
 namespace aglow::codegen {
 
 namespace {
-
-// What the tests run. Kernels count on 64-bit addresses, little-endian memory and Linux's conventions, and those on the
-// instructions named.
-struct TestedTarget {
-  llvm::Triple::ArchType arch;
-  const char* triple;
-  const char* plainCpu;
-  std::vector<std::string> needs;
-};
-const TestedTarget kTestedTargets[] = {
-    {llvm::Triple::x86_64, "x86_64-linux-gnu", "x86-64", {"64bit", "sse2"}},
-    {llvm::Triple::aarch64, "aarch64-linux-gnu", "generic", {"fp-armv8", "neon"}},
-    {llvm::Triple::riscv64, "riscv64-linux-gnu", "generic-rv64", {"m", "a", "f", "d"}},
-};
 
 const TestedTarget* testedTarget(const llvm::Triple& triple, const llvm::Triple& host) {
   // Of C libraries, this machine's may be another.
@@ -40,21 +27,28 @@ const TestedTarget* testedTarget(const llvm::Triple& triple, const llvm::Triple&
   if (!common && triple.getEnvironment() != host.getEnvironment()) return nullptr;
   if (!triple.isOSLinux() || !triple.isOSBinFormatELF() || triple.isArm64e() || triple.isWindowsArm64EC())
     return nullptr;
-  for (const TestedTarget& row : kTestedTargets)
-    if (row.arch == triple.getArch()) return &row;
+  for (const TestedTarget& row : testedTargets())
+    if (row.architecture() == std::string_view(llvm::Triple::getArchTypeName(triple.getArch()))) return &row;
   return nullptr;
 }
+
+// Those of the tested targets alone: a library that has LLVM in it has no others.
+#define AGLOW_INITIALIZE(name)        \
+  LLVMInitialize##name##TargetInfo(); \
+  LLVMInitialize##name##Target();     \
+  LLVMInitialize##name##TargetMC();   \
+  LLVMInitialize##name##AsmPrinter(); \
+  LLVMInitialize##name##AsmParser()
 
 void initializeOnce() {
   static std::once_flag flag;
   std::call_once(flag, [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmPrinters();
-    llvm::InitializeAllAsmParsers();
+    AGLOW_INITIALIZE(X86);
+    AGLOW_INITIALIZE(AArch64);
+    AGLOW_INITIALIZE(RISCV);
   });
 }
+#undef AGLOW_INITIALIZE
 
 std::string hostFeatures() {
   std::map<std::string, bool> sorted;
@@ -75,7 +69,7 @@ Error badTarget(std::string message, std::string hint) {
 
 Error untested(const std::string& triple) {
   std::vector<std::string_view> names;
-  for (const TestedTarget& row : kTestedTargets) names.emplace_back(row.triple);
+  for (const TestedTarget& row : testedTargets()) names.emplace_back(row.triple);
   return badTarget(fmt::format("'{}' is not a target that code is generated for", triple),
                    fmt::format("--target takes {}", fmt::join(names, ", ")));
 }
@@ -127,7 +121,7 @@ Status Target::find(const TargetOptions& options) {
   if (native && !host_)
     return badTarget(fmt::format("the processor of this machine cannot be meant by 'native' for {}", triple_),
                      "name the processor with --cpu");
-  cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu.empty() ? tested->plainCpu : options.cpu;
+  cpu_ = native ? llvm::sys::getHostCPUName().str() : options.cpu.empty() ? std::string(tested->plainCpu) : options.cpu;
   features_ = native ? hostFeatures() : triple.isRISCV64() && options.cpu.empty() ? kRiscvBase : "";
   if (!options.features.empty()) features_ += (features_.empty() ? "" : ",") + options.features;
 
@@ -150,8 +144,8 @@ Status Target::find(const TargetOptions& options) {
   machine_.reset(found->createTargetMachine(triple_, cpu_, features_, llvmOptions, llvm::Reloc::PIC_, model,
                                             levels[options.optLevel]));
   AGLOW_CHECK(machine_ != nullptr, "LLVM has the target " + triple_ + " but cannot make its machine");
-  for (const std::string& feature : tested->needs)
-    if (!has(feature))
+  for (const std::string_view feature : tested->needs)
+    if (!has(std::string(feature)))
       return badTarget(
           fmt::format("'{}' with these features has no {}, which code for {} counts on", cpu_, feature, tested->triple),
           fmt::format("the plainest processor is '{}'", tested->plainCpu));

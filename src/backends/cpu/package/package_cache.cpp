@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Those of earlier versions go like others.
-constexpr std::string_view kEndings[] = {PackageCache::kPackage, PackageCache::kWeights, ".code"};
+constexpr std::string_view kEndings[] = {PackageCache::kPackage, PackageCache::kWeights, PackageCache::kKernels,
+                                         PackageCache::kMeasured, ".code"};
 
 // Whether it belongs to this user, and no other user can write to it; else why not.
 const char* objection(const struct stat& info) {

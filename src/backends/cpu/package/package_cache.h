@@ -16,8 +16,10 @@ namespace aglow {
 class PackageCache {
 public:
   static constexpr int64_t kDefaultLimit = int64_t{4} << 30;
-  // How names of files end: packages, and constants of theirs that are large.
-  static constexpr const char *kPackage = ".aglow", *kWeights = ".weights";
+  // How names of files end: packages, and constants of theirs that are large; of devices kernels as the driver built
+  // them, and what was measured.
+  static constexpr const char *kPackage = ".aglow", *kWeights = ".weights", *kKernels = ".kernels",
+                              *kMeasured = ".measured";
 
   // An empty folder: nothing is found or kept. Beyond the limit the files that were not used for longest go.
   explicit PackageCache(std::string folder, int64_t limitBytes = kDefaultLimit)

@@ -13,6 +13,7 @@ namespace {
 
 Decision lanesFit(const Problem& problem, const Machine& machine) {
   const Type& y = problem.outType();
+  if (y.rank() != 5) return Decision::no(fmt::format("needs blocks of channels, has {}", y.text()));
   if (y.dim(4) != machine.lanes)
     return Decision::no(fmt::format("needs blocks of {} channels, has {}", machine.lanes, y.dim(4)));
   return Decision::yes();

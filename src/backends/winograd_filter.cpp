@@ -1,14 +1,14 @@
 // The transformed filter of a channel pair is G g G', where g is its 3x3 filter.
-#include "backends/cpu/kernels/conv/winograd_filter.h"
+#include "backends/winograd.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "backends/cpu/kernels/gemm/pack.h"
 #include "ops/winograd.h"
 #include "support/sizes.h"
+#include "support/thread_pool.h"
 
-namespace aglow::cpu {
+namespace aglow {
 
 namespace {
 
@@ -18,7 +18,7 @@ double waste(int64_t height, int64_t width, int64_t tile) {
   return computed / static_cast<double>(height * width);
 }
 
-// Panel by panel and channel by channel, so that what is written lies together.
+// Channel by channel, on the threads that the process has.
 template <int kTile>
 Tensor transformed(const Tensor& filter, int64_t panel) {
   constexpr int64_t kPoints = (kTile + 2) * (kTile + 2);
@@ -26,20 +26,21 @@ Tensor transformed(const Tensor& filter, int64_t panel) {
   Tensor result(Type(ElemKind::Float32, Shape({kPoints, panels, channels, panel})));
   const float* from = filter.ref().as<const float>();
   auto* to = reinterpret_cast<float*>(result.mutableData());
-  eachPanel(panels, [&](int64_t p) {
-    std::vector<double> points(static_cast<size_t>(kPoints * panel));
-    const int64_t count = std::min(panel, outputs - p * panel);
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t o = 0; o < count; ++o) {
-        double taps[9];
-        std::copy_n(from + ((p * panel + o) * channels + c) * 9, 9, taps);
-        winograd::transform2d(winograd::Transform<kTile>::kFilter, taps, points.data() + o * kPoints);
-      }
-      for (int64_t point = 0; point < kPoints; ++point)
-        for (int64_t o = 0; o < count; ++o)
-          to[((point * panels + p) * channels + c) * panel + o] =
-              static_cast<float>(points[static_cast<size_t>(o * kPoints + point)]);
+  const auto transform = [&](int64_t c) {
+    std::vector<double> points(static_cast<size_t>(kPoints * outputs));
+    for (int64_t o = 0; o < outputs; ++o) {
+      double taps[9];
+      std::copy_n(from + (o * channels + c) * 9, 9, taps);
+      winograd::transform2d(winograd::Transform<kTile>::kFilter, taps, points.data() + o * kPoints);
     }
+    for (int64_t point = 0; point < kPoints; ++point)
+      for (int64_t o = 0; o < outputs; ++o)
+        to[((point * panels + o / panel) * channels + c) * panel + o % panel] =
+            static_cast<float>(points[static_cast<size_t>(o * kPoints + point)]);
+  };
+  ThreadPool::ofProcess(1)->run({.units = channels}, [&](int, int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) transform(c);
+    return 0;
   });
   return result;
 }
@@ -64,4 +65,4 @@ Tensor winogradFilter(const Tensor& filter, int tile, int64_t panel) {
   return tile == 2 ? transformed<2>(filter, panel) : transformed<4>(filter, panel);
 }
 
-}  // namespace aglow::cpu
+}  // namespace aglow

@@ -1,0 +1,360 @@
+// The part of a device bundle's C file that is the same for all models. $name and $NAME stand for the
+// bundle's name.
+#include "backends/opencl/bundle.h"
+
+namespace aglow::opencl {
+
+const char* bundleTypes() {
+  return R"(
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA, WEIGHTS, STATE, IO, FAULTS, BUFFERS };
+
+/* An argument of a kernel: where in which buffer. */
+struct place {
+  int buffer;
+  cl_ulong offset;
+};
+struct step {
+  int kernel, instruction;
+  size_t items[2], group[2];
+  int first, count; /* of its places */
+};
+struct tensor {
+  size_t offset, bytes;
+  int reads, writes;
+};
+/* What a kernel notes of an index that lies outside of its axis. */
+struct fault {
+  cl_int seen, unused;
+  cl_long index;
+};
+struct entry {
+  const struct step *steps;
+  int step_count;
+  const struct place *places;
+  const struct tensor *tensors;
+  int tensor_count;
+  const int *checked; /* instructions, by the number of their fault */
+  int checked_count;
+};
+struct initial {
+  size_t offset, bytes;
+  int64_t from; /* in the constants; -1: zeros */
+};
+)";
+}
+
+const char* bundleHost() {
+  return R"(
+struct $name_device {
+  cl_device_id id;
+  cl_context context;
+  cl_command_queue queue;
+  cl_program program;
+  cl_mem buffers[BUFFERS];
+  cl_kernel kernels[STEPS];
+  int kernel_count;
+  uint8_t *start; /* of the state */
+  struct fault faults[FAULT_COUNT];
+  char words[4096];
+};
+
+static int say($name_device *device, int status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(device->words, sizeof device->words, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+static int failed($name_device *device, const char *call, cl_int number) {
+  const int memory = number == CL_MEM_OBJECT_ALLOCATION_FAILURE || number == CL_OUT_OF_HOST_MEMORY;
+  return say(device, memory ? $NAME_NO_MEMORY : $NAME_DEVICE_FAULT, "%s failed with error %d", call, (int)number);
+}
+
+static uint64_t hash_of(const uint8_t *bytes, size_t lines) {
+  const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t state[8] = {1, 2, 3, 4, 5, 6, 7, 8}, hash = lines;
+  size_t line;
+  int i;
+  for (line = 0; line < lines; ++line, bytes += 64)
+    for (i = 0; i < 8; ++i) {
+      uint64_t word;
+      memcpy(&word, bytes + 8 * i, 8);
+      word = (state[i] ^ word) * odd;
+      state[i] = word ^ (word >> 29);
+    }
+  for (i = 0; i < 8; ++i) {
+    hash = (hash ^ state[i]) * odd;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+/* ---- the choice of a device ---- */
+
+/* A number, or a part of the name in any letter case; an empty word fits all. */
+static int fits(const char *wanted, size_t length, unsigned number, const char *name) {
+  size_t i, at;
+  unsigned value = 0;
+  for (i = 0; i < length && isdigit((unsigned char)wanted[i]); ++i) value = value * 10 + (unsigned)(wanted[i] - '0');
+  if (i == length) return length == 0 || value == number;
+  for (at = 0; name[at] != 0; ++at) {
+    for (i = 0; i < length && name[at + i] != 0; ++i)
+      if (tolower((unsigned char)name[at + i]) != tolower((unsigned char)wanted[i])) break;
+    if (i == length) return 1;
+  }
+  return 0;
+}
+
+/* Whether all kernels can run there. */
+static int takes(cl_device_id id) {
+  cl_bool available = CL_FALSE;
+  size_t items = 0, length = 0;
+  cl_ulong largest = 0;
+  char *extensions;
+  int doubles = 0;
+  clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof items, &items, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+  if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &length) != CL_SUCCESS) return 0;
+  extensions = (char *)calloc(length + 1, 1);
+  if (extensions == NULL) return 0;
+  if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, length, extensions, NULL) == CL_SUCCESS)
+    doubles = strstr(extensions, "cl_khr_fp64") != NULL;
+  free(extensions);
+  return available && doubles && items >= GROUP_ITEMS && largest >= LARGEST_BUFFER;
+}
+
+static int choose($name_device *device, const char *wanted) {
+  const char *slash;
+  cl_platform_id platforms[16];
+  cl_uint count = 0, p, d;
+  int gpu = 0;
+  if (wanted == NULL) wanted = getenv("AGLOW_OPENCL_DEVICE");
+  if (wanted == NULL) wanted = "";
+  slash = strchr(wanted, '/');
+  if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) count = 0;
+  for (p = 0; p < count && p < 16; ++p) {
+    cl_device_id ids[32];
+    cl_uint devices = 0;
+    char name[256] = "";
+    clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    if (slash != NULL && !fits(wanted, (size_t)(slash - wanted), p, name)) continue;
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 32, ids, &devices) != CL_SUCCESS) continue;
+    for (d = 0; d < devices && d < 32; ++d) {
+      const char *part = slash == NULL ? wanted : slash + 1;
+      cl_device_type type = 0;
+      char own[256] = "";
+      clGetDeviceInfo(ids[d], CL_DEVICE_NAME, sizeof own - 1, own, NULL);
+      clGetDeviceInfo(ids[d], CL_DEVICE_TYPE, sizeof type, &type, NULL);
+      if (!fits(part, strlen(part), d, own) || !takes(ids[d])) continue;
+      if (device->id != NULL && (gpu || (type & CL_DEVICE_TYPE_GPU) == 0)) continue;
+      device->id = ids[d];
+      gpu = (type & CL_DEVICE_TYPE_GPU) != 0 || *wanted != 0;
+    }
+  }
+  if (device->id != NULL) return $NAME_OK;
+  return say(device, $NAME_BAD_DEVICE, "no OpenCL device '%s' that has cl_khr_fp64, groups of %d items and the memory",
+             wanted, (int)GROUP_ITEMS);
+}
+
+/* ---- kernels and memory ---- */
+
+static int build($name_device *device) {
+  cl_device_fp_config config = 0;
+  const char *options = "-w -cl-std=CL1.2";
+  cl_int number = CL_SUCCESS;
+  device->program = clCreateProgramWithSource(device->context, sizeof kernel_text / sizeof *kernel_text,
+                                              (const char **)kernel_text, NULL, &number);
+  if (number != CL_SUCCESS) return failed(device, "clCreateProgramWithSource", number);
+  clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+  if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0)
+    options = "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+  number = clBuildProgram(device->program, 1, &device->id, options, NULL, NULL);
+  if (number == CL_SUCCESS) return $NAME_OK;
+  say(device, $NAME_DEVICE_FAULT, "clBuildProgram failed with error %d: ", (int)number);
+  {
+    const size_t used = strlen(device->words);
+    clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, sizeof device->words - used - 1,
+                          device->words + used, NULL);
+  }
+  return $NAME_DEVICE_FAULT;
+}
+
+static int allocate($name_device *device) {
+  int i;
+  for (i = 0; i < BUFFERS; ++i) {
+    cl_int number = CL_SUCCESS;
+    device->buffers[i] = clCreateBuffer(device->context, CL_MEM_READ_WRITE, buffer_bytes[i], NULL, &number);
+    if (number != CL_SUCCESS) return failed(device, "clCreateBuffer", number);
+  }
+  return $NAME_OK;
+}
+
+/* Kernels have their arguments from the beginning. */
+static int prepare($name_device *device, const struct entry *entry) {
+  int i, j;
+  for (i = 0; i < entry->step_count; ++i) {
+    const struct step *step = &entry->steps[i];
+    char name[32];
+    cl_int number = CL_SUCCESS;
+    cl_kernel kernel;
+    snprintf(name, sizeof name, "kernel_%d", step->kernel);
+    kernel = clCreateKernel(device->program, name, &number);
+    if (number != CL_SUCCESS) return failed(device, "clCreateKernel", number);
+    device->kernels[device->kernel_count++] = kernel;
+    for (j = 0; j < step->count; ++j) {
+      const struct place *place = &entry->places[step->first + j];
+      number = clSetKernelArg(kernel, (cl_uint)(2 * j), sizeof(cl_mem), &device->buffers[place->buffer]);
+      if (number == CL_SUCCESS) number = clSetKernelArg(kernel, (cl_uint)(2 * j + 1), sizeof(cl_ulong), &place->offset);
+      if (number != CL_SUCCESS) return failed(device, "clSetKernelArg", number);
+    }
+  }
+  return $NAME_OK;
+}
+
+static int finish($name_device *device, int status) {
+  const cl_int number = clFinish(device->queue);
+  return status == $NAME_OK && number != CL_SUCCESS ? failed(device, "clFinish", number) : status;
+}
+
+static int put($name_device *device, int buffer, size_t offset, size_t bytes, const void *from) {
+  const cl_int number = bytes == 0 ? CL_SUCCESS
+                                   : clEnqueueWriteBuffer(device->queue, device->buffers[buffer], CL_FALSE, offset,
+                                                          bytes, from, 0, NULL, NULL);
+  return number == CL_SUCCESS ? $NAME_OK : failed(device, "clEnqueueWriteBuffer", number);
+}
+
+static int get($name_device *device, int buffer, size_t offset, size_t bytes, void *to) {
+  const cl_int number = bytes == 0 ? CL_SUCCESS
+                                   : clEnqueueReadBuffer(device->queue, device->buffers[buffer], CL_FALSE, offset,
+                                                         bytes, to, 0, NULL, NULL);
+  return number == CL_SUCCESS ? $NAME_OK : failed(device, "clEnqueueReadBuffer", number);
+}
+
+static int load($name_device *device, const uint8_t *constants) {
+  cl_int number = CL_SUCCESS;
+  int status, i;
+  device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &number);
+  if (number != CL_SUCCESS) return failed(device, "clCreateContext", number);
+  device->queue = clCreateCommandQueue(device->context, device->id, 0, &number);
+  if (number != CL_SUCCESS) return failed(device, "clCreateCommandQueue", number);
+  if ((status = build(device)) != $NAME_OK) return status;
+  if ((status = allocate(device)) != $NAME_OK) return status;
+  for (i = 0; i < ENTRIES; ++i)
+    if ((status = prepare(device, &entries[i])) != $NAME_OK) return status;
+  device->start = (uint8_t *)calloc(buffer_bytes[STATE], 1);
+  if (device->start == NULL) return say(device, $NAME_NO_MEMORY, "there is no memory for the state");
+  for (i = 0; i < INITIALS; ++i)
+    if (initials[i].from >= 0)
+      memcpy(device->start + initials[i].offset, constants + initials[i].from, initials[i].bytes);
+  status = put(device, WEIGHTS, 0, $NAME_CONSTANTS_BYTES, constants);
+  if (status == $NAME_OK) status = put(device, STATE, 0, buffer_bytes[STATE], device->start);
+  return finish(device, status);
+}
+
+int $name_check(const uint8_t *constants) {
+  if (constants == NULL) return $NAME_BAD_MEMORY;
+  return hash_of(constants, $NAME_CONSTANTS_BYTES / 64) == $NAME_WEIGHTS_HASH ? $NAME_OK : $NAME_BAD_WEIGHTS;
+}
+
+int $name_open(const char *wanted, const uint8_t *constants, $name_device **opened) {
+  int status;
+  if (opened == NULL || constants == NULL) return $NAME_BAD_MEMORY;
+  *opened = ($name_device *)calloc(1, sizeof **opened);
+  if (*opened == NULL) return $NAME_NO_MEMORY;
+  if ((status = $name_check(constants)) != $NAME_OK)
+    return say(*opened, status, "the constants are not those that the kernels were made for");
+  if ((status = choose(*opened, wanted)) != $NAME_OK) return status;
+  return load(*opened, constants);
+}
+
+const char *$name_words(const $name_device *device) { return device == NULL ? "out of memory" : device->words; }
+
+void $name_close($name_device *device) {
+  int i;
+  if (device == NULL) return;
+  for (i = 0; i < device->kernel_count; ++i) clReleaseKernel(device->kernels[i]);
+  for (i = 0; i < BUFFERS; ++i)
+    if (device->buffers[i] != NULL) clReleaseMemObject(device->buffers[i]);
+  if (device->program != NULL) clReleaseProgram(device->program);
+  if (device->queue != NULL) clReleaseCommandQueue(device->queue);
+  if (device->context != NULL) clReleaseContext(device->context);
+  free(device->start);
+  free(device);
+}
+
+/* ---- runs ---- */
+
+static int enqueue($name_device *device, const struct entry *entry, cl_kernel *kernels, uint8_t *memory) {
+  const size_t fault_bytes = (size_t)entry->checked_count * sizeof(struct fault);
+  int status, i;
+  memset(device->faults, 0, sizeof device->faults);
+  if ((status = put(device, FAULTS, 0, fault_bytes, device->faults)) != $NAME_OK) return status;
+  for (i = 0; i < entry->tensor_count; ++i) {
+    const struct tensor *tensor = &entry->tensors[i];
+    if (!tensor->reads) continue;
+    if ((status = put(device, IO, tensor->offset, tensor->bytes, memory + tensor->offset)) != $NAME_OK) return status;
+  }
+  for (i = 0; i < entry->step_count; ++i) {
+    const cl_int number = clEnqueueNDRangeKernel(device->queue, kernels[i], 2, NULL, entry->steps[i].items,
+                                                 entry->steps[i].group, 0, NULL, NULL);
+    if (number != CL_SUCCESS)
+      return failed(device, "clEnqueueNDRangeKernel", number) | entry->steps[i].instruction << STATUS_BITS;
+  }
+  for (i = 0; i < entry->tensor_count; ++i) {
+    const struct tensor *tensor = &entry->tensors[i];
+    if (!tensor->writes) continue;
+    if ((status = get(device, IO, tensor->offset, tensor->bytes, memory + tensor->offset)) != $NAME_OK) return status;
+  }
+  return get(device, FAULTS, 0, fault_bytes, device->faults);
+}
+
+static int run($name_device *device, int number, uint8_t *memory) {
+  const struct entry *entry = &entries[number];
+  cl_kernel *kernels;
+  int status, i;
+  if (device == NULL || memory == NULL) return $NAME_BAD_MEMORY;
+  if (device->start == NULL) return $NAME_BAD_DEVICE; /* it was never opened whole */
+  kernels = device->kernels;
+  for (i = 0; i < number; ++i) kernels += entries[i].step_count;
+  /* Also after a fault: commands before it may still use the memory. */
+  status = finish(device, enqueue(device, entry, kernels, memory));
+  for (i = 0; i < entry->checked_count && status == $NAME_OK; ++i)
+    if (device->faults[i].seen != 0)
+      status = say(device, $NAME_BAD_INDEX, "index %lld lies outside of its axis", (long long)device->faults[i].index) |
+               entry->checked[i] << STATUS_BITS;
+  return status;
+}
+)";
+}
+
+const char* bundleState() {
+  return R"(
+int $name_state_init($name_device *device) {
+  if (device == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
+  return finish(device, put(device, STATE, 0, $NAME_STATE_BYTES, device->start));
+}
+
+int $name_state_read($name_device *device, uint8_t *state) {
+  if (device == NULL || state == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
+  return finish(device, get(device, STATE, 0, $NAME_STATE_BYTES, state));
+}
+
+int $name_state_write($name_device *device, const uint8_t *state) {
+  if (device == NULL || state == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
+  return finish(device, put(device, STATE, 0, $NAME_STATE_BYTES, state));
+}
+)";
+}
+
+}  // namespace aglow::opencl

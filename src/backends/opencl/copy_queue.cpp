@@ -1,0 +1,48 @@
+#include "backends/opencl/copy_queue.h"
+
+namespace aglow::opencl {
+
+Result<CopyQueue> CopyQueue::create(const Driver& driver, Bits properties) {
+  CopyQueue copies;
+  AGLOW_TRY(copies.queue_, driver.makeQueue(properties));
+  return copies;
+}
+
+void CopyQueue::begin(size_t transfers) {
+  kept_.clear();
+  done_.assign(transfers, nullptr);
+}
+
+Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, const Transfer& transfer, Memory memory,
+                        std::byte* host, Event* place) {
+  if (transfer.bytes == 0) return {};
+  const Api& api = driver.api();
+  Event marker = nullptr, done = nullptr;
+  int32_t status = api.EnqueueMarkerWithWaitList(kernels, 0, nullptr, &marker);
+  if (status != kSuccess) return fault("clEnqueueMarkerWithWaitList", status);
+  const OwnEvent before(api, marker);
+  // Commands of another queue are waited for only once they have left for the device.
+  AGLOW_OK(driver.flush(kernels));
+  const auto bytes = static_cast<size_t>(transfer.bytes);
+  const uint64_t offset = transfer.place.offset;
+  status = transfer.toDevice ? api.EnqueueWriteBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done)
+                             : api.EnqueueReadBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done);
+  if (status != kSuccess) return fault(transfer.toDevice ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer", status);
+  done_[number] = done;
+  if (place != nullptr)
+    *place = done;
+  else
+    kept_.emplace_back(api, done);
+  return driver.flush(queue_.get());
+}
+
+Status CopyQueue::wait(const Driver& driver, Queue kernels, size_t number) {
+  Event done = done_[number];
+  if (done == nullptr) return {};
+  const int32_t status = driver.api().EnqueueBarrierWithWaitList(kernels, 1, &done, nullptr);
+  return status == kSuccess ? Status() : fault("clEnqueueBarrierWithWaitList", status);
+}
+
+Status CopyQueue::finish(const Driver& driver) const { return driver.finish(queue_.get()); }
+
+}  // namespace aglow::opencl

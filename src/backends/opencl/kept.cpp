@@ -1,0 +1,43 @@
+#include "backends/opencl/kept.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "support/sha256.h"
+
+namespace aglow::opencl {
+
+namespace {
+
+constexpr size_t kDigestBytes = 64;  // in front of the bytes, as digits
+
+std::string digestOf(std::string_view bytes) { return hexadecimal(sha256(bytes)); }
+
+}  // namespace
+
+Kept::Kept(std::string folder, const char* ending, const Device& device, std::string_view madeFrom)
+    : cache_(std::move(folder)),
+      name_(digestOf(fmt::format("{}\n{}{}", AGLOW_VERSION, deviceIdentity(device), madeFrom)) + ending) {}
+
+std::optional<std::string> Kept::find() const {
+  const FileDescriptor file = cache_.open(name_);
+  struct stat info{};
+  if (!file.valid() || ::fstat(file.get(), &info) != 0) return std::nullopt;
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  if (bytes.size() >= kDigestBytes && readAt(file, 0, std::as_writable_bytes(std::span(bytes))).ok()) {
+    std::string content = bytes.substr(kDigestBytes);
+    if (digestOf(content) == std::string_view(bytes).substr(0, kDigestBytes)) return content;
+  }
+  remove();
+  return std::nullopt;
+}
+
+void Kept::keep(std::string_view bytes) const {
+  const std::string digest = digestOf(bytes);
+  const std::array pieces = {std::as_bytes(std::span(digest)), std::as_bytes(std::span(bytes))};
+  if (cache_.keep(name_, pieces)) cache_.evict();
+}
+
+}  // namespace aglow::opencl

@@ -1,0 +1,30 @@
+// What was built or measured for a device, kept in the code cache between processes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "backends/cpu/package/package_cache.h"
+#include "backends/opencl/devices.h"
+
+namespace aglow::opencl {
+
+class Kept {
+public:
+  // One file: of the kind that the ending names, of this device with these versions, and of what it was made from. An
+  // empty folder: nothing is found or kept.
+  Kept(std::string folder, const char* ending, const Device& device, std::string_view madeFrom);
+
+  // The bytes as they were kept; none where there are none, or not those: a damaged file goes.
+  std::optional<std::string> find() const;
+  // Nobody misses what cannot be kept.
+  void keep(std::string_view bytes) const;
+  void remove() const { cache_.remove(name_); }
+
+private:
+  PackageCache cache_;
+  std::string name_;
+};
+
+}  // namespace aglow::opencl

@@ -1,0 +1,170 @@
+#include "backends/opencl/peak.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "backends/opencl/driver.h"
+#include "backends/opencl/kept.h"
+#include "backends/opencl/kernels.h"
+#include "backends/opencl/timeline.h"
+
+namespace aglow::opencl {
+
+namespace {
+
+// Chains of multiply-adds that are independent of each other, in scalars and in vectors: which of them keeps the units
+// busy is the device's affair, and the best counts.
+constexpr int kChains = 8;
+constexpr const char* kFlops = R"(
+__kernel void KERNEL_NAME(__global VECTOR* out, float start, int rounds) {
+  VECTOR f = start * 0.5f, a = start;
+  VECTOR s0 = a, s1 = a + 1, s2 = a + 2, s3 = a + 3, s4 = a + 4, s5 = a + 5, s6 = a + 6, s7 = a + 7;
+  for (int i = 0; i < rounds; ++i) {
+    s0 = fma(s0, f, a), s1 = fma(s1, f, a), s2 = fma(s2, f, a), s3 = fma(s3, f, a);
+    s4 = fma(s4, f, a), s5 = fma(s5, f, a), s6 = fma(s6, f, a), s7 = fma(s7, f, a);
+  }
+  out[get_global_id(0)] = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
+}
+)";
+constexpr const char* kCopy = R"(
+__kernel void KERNEL_NAME(__global const VECTOR* from, __global VECTOR* to) {
+  to[get_global_id(0)] = from[get_global_id(0)];
+}
+)";
+struct Form {
+  const char* type;
+  int lanes;
+};
+constexpr Form kForms[] = {{"float", 1}, {"float4", 4}, {"float16", 16}};
+
+std::string inForm(const char* text, const Form& form) {
+  std::string out = text;
+  const std::string_view word = "VECTOR";
+  for (size_t at = out.find(word); at != std::string::npos; at = out.find(word, at))
+    out.replace(at, word.size(), form.type);
+  return out;
+}
+
+class Prober {
+public:
+  static Result<Prober> create(const Device& device, const std::string& cache) {
+    Prober prober;
+    AGLOW_TRY(prober.driver_, Driver::create(device));
+    for (const Form& form : kForms)
+      for (const char* text : {kFlops, kCopy}) prober.kernels_.add(inForm(text, form));
+    AGLOW_OK(prober.kernels_.build(device, prober.driver_.context(), cache));
+    AGLOW_TRY(prober.queue_, prober.driver_.makeQueue(kQueueProfiling));
+    const uint64_t bytes = std::min({uint64_t{256} << 20, device.allocationBytes / 2, device.globalBytes / 8});
+    prober.bytes_ = bytes / kUnit * kUnit;
+    AGLOW_TRY(prober.from_, prober.driver_.makeBuffer(prober.bytes_));
+    AGLOW_TRY(prober.to_, prober.driver_.makeBuffer(prober.bytes_));
+    prober.group_ = std::min<size_t>(device.groupItems, 256);
+    prober.units_ = std::max<size_t>(device.computeUnits, 1);
+    return prober;
+  }
+
+  Result<MachinePeak> peak() {
+    MachinePeak peak;
+    for (size_t i = 0; i < std::size(kForms); ++i) {
+      AGLOW_TRY(const double flops, flopsIn(i));
+      AGLOW_TRY(const double bytes, bytesIn(i));
+      peak.flops = std::max(peak.flops, flops);
+      peak.bytesPerSecond = std::max(peak.bytesPerSecond, bytes);
+    }
+    return peak;
+  }
+
+private:
+  static constexpr uint64_t kUnit = 1 << 20;  // whole groups of whole vectors
+  static constexpr double kLongEnough = 0.02;
+  static constexpr int kMostRounds = 1 << 22, kTries = 4;
+
+  Prober() = default;
+
+  // More rounds until it takes long enough to be told from what a launch costs.
+  Result<double> flopsIn(size_t form) {
+    AGLOW_TRY(const OwnKernel kernel, kernels_.make(2 * form));
+    const size_t items = std::min<size_t>(units_ * group_ * 8, bytes_ / (kForms[form].lanes * sizeof(float)));
+    const float start = 1;
+    double best = 0;
+    for (int rounds = 64; rounds <= kMostRounds; rounds *= 4) {
+      AGLOW_OK(argument(kernel, 0, from_.get()));
+      AGLOW_OK(argument(kernel, 1, start));
+      AGLOW_OK(argument(kernel, 2, rounds));
+      AGLOW_TRY(const double seconds, secondsOf(kernel, items / group_ * group_));
+      best = std::max(
+          best, 2.0 * kChains * kForms[form].lanes * rounds * static_cast<double>(items / group_ * group_) / seconds);
+      if (seconds > kLongEnough) break;
+    }
+    return best;
+  }
+
+  Result<double> bytesIn(size_t form) {
+    AGLOW_TRY(const OwnKernel kernel, kernels_.make(2 * form + 1));
+    AGLOW_OK(argument(kernel, 0, from_.get()));
+    AGLOW_OK(argument(kernel, 1, to_.get()));
+    double best = 0;
+    for (int i = 0; i < kTries; ++i) {
+      AGLOW_TRY(const double seconds, secondsOf(kernel, bytes_ / (kForms[form].lanes * sizeof(float))));
+      best = std::max(best, 2.0 * static_cast<double>(bytes_) / seconds);
+    }
+    return best;
+  }
+
+  template <class T>
+  Status argument(const OwnKernel& kernel, uint32_t at, const T& value) const {
+    const int32_t number = driver_.api().SetKernelArg(kernel.get(), at, sizeof value, &value);
+    return number == kSuccess ? Status() : fault("clSetKernelArg", number);
+  }
+
+  Result<double> secondsOf(const OwnKernel& kernel, size_t items) const {
+    const Api& api = driver_.api();
+    Event event = nullptr;
+    const int32_t number =
+        api.EnqueueNDRangeKernel(queue_.get(), kernel.get(), 1, nullptr, &items, &group_, 0, nullptr, &event);
+    if (number != kSuccess) return fault("clEnqueueNDRangeKernel", number);
+    const OwnEvent owner(api, event);
+    AGLOW_OK(driver_.finish(queue_.get()));
+    AGLOW_TRY(const uint64_t start, timeOf(api, event, kProfileStart));
+    AGLOW_TRY(const uint64_t end, timeOf(api, event, kProfileEnd));
+    return static_cast<double>(std::max<uint64_t>(end - start, 1)) * 1e-9;
+  }
+
+  Driver driver_;
+  KernelSet kernels_;
+  OwnQueue queue_;
+  OwnMemory from_, to_;
+  uint64_t bytes_ = 0;
+  size_t group_ = 1, units_ = 1;
+};
+
+Kept keptIn(const Device& device, const std::string& cache) {
+  return {cache, PackageCache::kMeasured, device, "peak of multiply-adds and copies"};
+}
+
+}  // namespace
+
+std::optional<MachinePeak> keptPeak(const Device& device, const std::string& cache) {
+  const std::optional<std::string> text = keptIn(device, cache).find();
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  MachinePeak peak;
+  peak.flops = std::strtod(text->c_str(), &end);
+  peak.bytesPerSecond = std::strtod(end, &end);
+  if (peak.flops <= 0 || peak.bytesPerSecond <= 0) return std::nullopt;
+  return peak;
+}
+
+Result<MachinePeak> measuredPeak(const Device& device, const std::string& cache, bool again) {
+  const std::optional<MachinePeak> known = keptPeak(device, cache);
+  if (known && !again) return *known;
+  AGLOW_TRY(Prober prober, Prober::create(device, cache));
+  AGLOW_TRY(MachinePeak peak, prober.peak());
+  if (known) peak = {std::max(peak.flops, known->flops), std::max(peak.bytesPerSecond, known->bytesPerSecond)};
+  keptIn(device, cache).keep(fmt::format("{:.6e} {:.6e}\n", peak.flops, peak.bytesPerSecond));
+  return peak;
+}
+
+}  // namespace aglow::opencl

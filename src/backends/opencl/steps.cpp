@@ -1,0 +1,119 @@
+#include "backends/opencl/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "backends/state.h"
+#include "inst/cost.h"
+#include "inst/fused.h"
+#include "support/quote.h"
+
+namespace aglow::opencl {
+
+// The last step of each batch.
+static void cutIntoBatches(Loaded& loaded) {
+  constexpr int kMostSteps = 64;
+  constexpr double kMicroseconds = 20e3;  // of one of today's processors
+  int steps = 0;
+  double time = 0;
+  for (size_t i = 0; i < loaded.steps.size(); ++i) {
+    Step& step = loaded.steps[i];
+    if (i == 0 || loaded.steps[i - 1].instr != step.instr)
+      time += microsecondsOf(costOf(loaded.program, loaded.program.instrs[step.instr]));
+    if (++steps < kMostSteps && time < kMicroseconds) continue;
+    step.endsBatch = true;
+    steps = 0;
+    time = 0;
+  }
+}
+
+// Nothing for what stays on the device.
+static std::optional<Transfer> transferOf(const Program& program, const Instr& instr, std::span<const Extent> extents,
+                                          const MemoryPlan& plan) {
+  if (instr.kind != Instr::Kind::CopyStart && instr.kind != Instr::Kind::CopyWait) return {};
+  const Extent &to = extents[static_cast<size_t>(instr.operands[0].region)],
+               &from = extents[static_cast<size_t>(instr.operands[1].region)];
+  const Place toPlace = plan.placeOf(program, to), fromPlace = plan.placeOf(program, from);
+  if ((toPlace.buffer == kHost) == (fromPlace.buffer == kHost)) return {};
+  const bool toDevice = fromPlace.buffer == kHost;
+  const Extent& host = toDevice ? from : to;
+  return Transfer{.toDevice = toDevice,
+                  .place = toDevice ? toPlace : fromPlace,
+                  .region = host.root,
+                  .offset = static_cast<uint64_t>(host.begin),
+                  .bytes = host.end - host.begin};
+}
+
+Loaded makeSteps(Program given, MemoryPlan& plan, KernelSet& kernels, const codegen::DeviceShape& shape) {
+  Loaded loaded{.program = std::move(given)};
+  const Program& program = loaded.program;
+  const std::vector<Extent> extents = program.extents();
+  const SharedTurns::Use use = stateUse(program);
+  loaded.readsState = use != SharedTurns::Use::None;
+  loaded.writesState = use == SharedTurns::Use::Writes;
+  const auto placeOf = [&](RegionId id) { return plan.placeOf(program, extents[static_cast<size_t>(id)]); };
+  std::map<int64_t, size_t> underWay;  // by token
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    if (instr.isMarker()) continue;
+    if (const std::optional<Transfer> transfer = transferOf(program, instr, extents, plan)) {
+      const bool starts = instr.kind == Instr::Kind::CopyStart;
+      if (starts) {
+        underWay[instr.token] = loaded.transfers.size();
+        loaded.transfers.push_back(*transfer);
+      }
+      loaded.steps.push_back(
+          {.instr = i, .kind = starts ? Step::Kind::Start : Step::Kind::Wait, .transfer = underWay.at(instr.token)});
+      continue;
+    }
+    if (instr.kind == Instr::Kind::CopyWait) continue;
+    for (const codegen::Launch& launch : codegen::launchesOf(program, instr, shape)) {
+      Step step{.instr = i, .kernel = kernels.add(launch.text)};
+      for (size_t axis = 0; axis < 2; ++axis) {
+        step.items[axis] = static_cast<size_t>(launch.items[axis]);
+        step.group[axis] = static_cast<size_t>(launch.group[axis]);
+      }
+      for (const int argument : launch.arguments) {
+        if (argument == codegen::Launch::kFault) {
+          if (loaded.checked.empty() || loaded.checked.back() != i) loaded.checked.push_back(i);
+          step.arguments.push_back({kFaults, (loaded.checked.size() - 1) * sizeof(Fault)});
+        } else {
+          step.arguments.push_back(placeOf(argument == codegen::Launch::kPredicate
+                                               ? instr.predicate
+                                               : instr.operands[static_cast<size_t>(argument)].region));
+        }
+      }
+      loaded.steps.push_back(std::move(step));
+    }
+  }
+  cutIntoBatches(loaded);
+  plan.bytes[kFaults] = std::max<uint64_t>(plan.bytes[kFaults], loaded.checked.size() * sizeof(Fault));
+  return loaded;
+}
+
+std::string Loaded::nodeOf(size_t number) const {
+  const Instr& instr = program.instrs[number];
+  return fmt::format("node {} ({})", quoted(instr.origin), instrName(bodyOf(instr).front()));
+}
+
+Status Loaded::checkFaults(std::span<const Fault> seen) const {
+  for (size_t i = 0; i < checked.size(); ++i) {
+    if (seen[i].seen == 0) continue;
+    const Instr& instr = bodyOf(program.instrs[checked[i]]).front();
+    const Shape& data = program[instr.inputs()[0].region].type.shape();
+    const auto& declared = instr.attrs.op().attrs;
+    const bool chosen =
+        std::any_of(declared.begin(), declared.end(), [](const AttrDef& attr) { return attr.name == "axis"; });
+    const int64_t axis = chosen ? instr.attrs.integer("axis") : 0;
+    return Error{.code = Code::RuntimeValue,
+                 .message = fmt::format("index {} lies outside of axis {}, whose extent is {}", seen[i].index, axis,
+                                        data[static_cast<int>(axis)])}
+        .at(nodeOf(checked[i]));
+  }
+  return {};
+}
+
+}  // namespace aglow::opencl

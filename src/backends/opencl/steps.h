@@ -1,0 +1,60 @@
+// A program as the steps that a device takes: which kernel, over how many items, with which places as arguments.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "backends/opencl/kernels.h"
+#include "backends/opencl/memory_plan.h"
+#include "codegen/clike/launch.h"
+#include "inst/program.h"
+
+namespace aglow::opencl {
+
+// Of an instruction that looks at indices: whether one lay outside of its axis, and which.
+struct Fault {
+  int32_t seen = 0;
+  int32_t unused = 0;
+  int64_t index = 0;
+};
+
+// One kernel of an instruction; or the start of a copy between host and device, or the wait for it.
+struct Step {
+  enum class Kind : uint8_t { Kernel, Start, Wait };
+
+  size_t instr = 0;
+  Kind kind = Kind::Kernel;
+  size_t kernel = 0;
+  std::array<size_t, 2> items = {1, 1}, group = {1, 1};
+  std::vector<Place> arguments;
+  bool endsBatch = false;  // some milliseconds of work: the host may look around before it enqueues more
+  size_t transfer = 0;     // Start, Wait: its number
+};
+
+// Bytes between host and device.
+struct Transfer {
+  bool toDevice = true;
+  Place place;                  // on the device
+  RegionId region = kNoRegion;  // of the host: a constant or placeholder
+  uint64_t offset = 0;          // in it
+  int64_t bytes = 0;
+};
+
+struct Loaded {
+  Program program;
+  std::vector<Step> steps;
+  std::vector<Transfer> transfers;
+  std::vector<size_t> checked;  // instructions with a fault of their own, by its number
+  bool readsState = false, writesState = false;
+
+  // The node of an instruction, for messages.
+  std::string nodeOf(size_t instr) const;
+  // RuntimeValue for the first fault that kernels have seen.
+  Status checkFaults(std::span<const Fault> seen) const;
+};
+
+// The plan gets room for the faults, the set the kernels.
+Loaded makeSteps(Program program, MemoryPlan& plan, KernelSet& kernels, const codegen::DeviceShape& shape);
+
+}  // namespace aglow::opencl

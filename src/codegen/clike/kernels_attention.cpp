@@ -1,0 +1,409 @@
+// Attention in one pass over the keys: a block of queries meets one block of keys after the other and keeps, for each
+// query, the largest score so far, the sum of weights relative to it, and the weighted values. Scores of a block are
+// all that is ever stored of the matrix, in local memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "codegen/clike/kernel_writer.h"
+#include "codegen/nest/kinds.h"
+#include "support/sizes.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+struct Sizes {
+  int64_t batch, heads, groups, queries, keys, width, valueWidth;
+
+  Sizes(const Type& q, const Type& k, const Type& v)
+      : batch(q.dim(0)),
+        heads(q.dim(1)),
+        groups(k.dim(1)),
+        queries(q.dim(2)),
+        keys(k.dim(2)),
+        width(q.dim(3)),
+        valueWidth(v.dim(3)) {}
+};
+
+constexpr int64_t kLanes = 16;  // of vectors, and items along each side of a group
+constexpr int64_t kGroupItems = kLanes * kLanes;
+
+// How many queries and keys meet at once, and what they need of local memory.
+struct Blocks {
+  int64_t queries = 0, keys = 0;
+  int64_t rows = 0;    // queries whose sums are kept in registers: of an item, or one for each item along a side
+  int64_t values = 0;  // elements of a value, whole vectors
+  bool shared = false;
+
+  // Of a group that shares them rows are one element longer, so that neighbouring rows begin in different banks.
+  int64_t pad() const { return shared ? 1 : 0; }
+  int64_t bytes(const Sizes& s) const {
+    const int64_t keysAndValues = shared ? keys * (std::max(s.width, values) + 1) : keys * (s.width + values);
+    const int64_t sums = shared ? 0 : queries * values;
+    const int64_t elements =
+        queries * (s.width + pad()) + keysAndValues + queries * (keys + pad()) + sums + 3 * queries;
+    return elements * elemBytes(ElemKind::Float32);
+  }
+};
+
+// The next multiple of any number, as queries in registers may be.
+int64_t wholeRows(int64_t queries, int64_t rows) { return ceilDiv(queries, rows) * rows; }
+
+// As large as local memory lets them be; empty where not even the smallest fit.
+std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
+  Blocks b;
+  b.shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
+  b.values = alignUp(s.valueWidth, kLanes);
+  b.rows = b.shared ? kLanes : std::min<int64_t>(s.queries, 8);
+  b.queries = std::min(b.shared ? 4 * b.rows : 32 / b.rows * b.rows, wholeRows(s.queries, b.rows));
+  b.keys = std::min<int64_t>(b.shared ? 32 : 64, alignUp(s.keys, kLanes));
+  const int64_t room = b.shared ? shape.localBytes : shape.localBytes / 2;
+  while (b.bytes(s) > room) {
+    if (b.queries > b.rows)
+      b.queries = wholeRows(b.queries / 2, b.rows);
+    else if (b.keys > kLanes)
+      b.keys = alignUp(b.keys / 2, kLanes);
+    else
+      return std::nullopt;
+  }
+  return b;
+}
+
+// What a group and an item have in common: which head, which queries, and which of the keys they can see.
+constexpr std::string_view kPlace = R"(const $I head = ($I)GROUP(1), first = ($I)GROUP(0) * $Q;
+const $I image = head / $heads, ofHead = head % $heads;
+const $I shared = image * $groups + ofHead / $served;
+const $I lastQuery = first + $Q <= $queries ? first + $Q - 1 : $queries - 1;
+const $I firstKey = $firstKey, endKey = $endKey;
+)";
+
+// What the score of a query and a key becomes.
+constexpr std::string_view kMask = R"($capped
+if (!($visible)) score = -INFINITY;
+)";
+
+// One item does a block of queries by itself, with vectors of keys and of values.
+constexpr std::string_view kOwn = R"(LOCAL float query[$Q * $width];
+LOCAL float keyed[$width * $K];
+LOCAL float valued[$K * $V];
+LOCAL float scores[$Q * $K];
+LOCAL float sums[$Q * $V];
+LOCAL float most[$Q], total[$Q];
+for (int32_t r = 0; r < $Q; ++r) {
+  const $I at = first + r < $queries ? first + r : $queries - 1;
+  for (int32_t d = 0; d < $width; ++d) query[r * $width + d] = $query * $scale;
+  for (int32_t c = 0; c < $V; ++c) sums[r * $V + c] = 0;
+  most[r] = -INFINITY;
+  total[r] = 0;
+}
+for ($I start = firstKey; start < endKey; start += $K) {
+  const int32_t count = endKey - start < $K ? (int32_t)(endKey - start) : $K;
+  for (int32_t i = 0; i < $K; ++i) {
+    const $I at = i < count ? start + i : start;
+    for (int32_t d = 0; d < $width; ++d) keyed[d * $K + i] = $key;
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const $I at = start + i;
+    for (int32_t c = 0; c < $V; ++c) valued[i * $V + c] = c < $valueWidth ? $value : 0;
+  }
+  for (int32_t top = 0; top < $Q; top += $rows)
+    for (int32_t side = 0; side < $K; side += 16) {
+      float16 tile[$rows];
+#pragma unroll
+      for (int32_t r = 0; r < $rows; ++r) tile[r] = (float16)(0);
+      for (int32_t d = 0; d < $width; ++d) {
+        const float16 b = vload16(0, keyed + d * $K + side);
+#pragma unroll
+        for (int32_t r = 0; r < $rows; ++r)
+          tile[r] = MULADD_f32((float16)(query[(top + r) * $width + d]), b, tile[r]);
+      }
+#pragma unroll
+      for (int32_t r = 0; r < $rows; ++r) vstore16(tile[r], 0, scores + (top + r) * $K + side);
+    }
+  for (int32_t r = 0; r < $Q; ++r) {
+    const $I asking = first + r;
+    if (asking >= $queries) break;
+    const int32_t row = r * $K;
+    float largest = most[r];
+    for (int32_t i = 0; i < $K; ++i) {
+      const $I key = start + i;
+      float score = scores[row + i];
+      if (i >= count) {
+        score = -INFINITY;
+      } else {
+$mask
+      }
+      scores[row + i] = score;
+      largest = fmax(largest, score);
+    }
+    const float base = largest == -INFINITY ? 0 : largest, kept = exp(most[r] - base);
+    float16 parts = (float16)(0);
+    for (int32_t i = 0; i < $K; i += 16) {
+      const float16 weights = exp(vload16(0, scores + row + i) - (float16)(base));
+      vstore16(weights, 0, scores + row + i);
+      parts += weights;
+    }
+    const float8 eight = parts.lo + parts.hi;
+    const float4 four = eight.lo + eight.hi;
+    const float2 two = four.lo + four.hi;
+    total[r] = total[r] * kept + (two.lo + two.hi);
+    most[r] = largest;
+    if (kept != 1)
+      for (int32_t c = 0; c < $V; c += 16) vstore16(vload16(0, sums + r * $V + c) * kept, 0, sums + r * $V + c);
+  }
+  for (int32_t top = 0; top < $Q; top += $rows)
+    for (int32_t side = 0; side < $V; side += 16) {
+      float16 tile[$rows];
+#pragma unroll
+      for (int32_t r = 0; r < $rows; ++r) tile[r] = vload16(0, sums + (top + r) * $V + side);
+      for (int32_t i = 0; i < count; ++i) {
+        const float16 b = vload16(0, valued + i * $V + side);
+#pragma unroll
+        for (int32_t r = 0; r < $rows; ++r)
+          tile[r] = MULADD_f32((float16)(scores[(top + r) * $K + i]), b, tile[r]);
+      }
+#pragma unroll
+      for (int32_t r = 0; r < $rows; ++r) vstore16(tile[r], 0, sums + (top + r) * $V + side);
+    }
+}
+for (int32_t r = 0; r < $Q; ++r) {
+  const $I asking = first + r;
+  if (asking >= $queries) break;
+$unseen
+  for (int32_t c = 0; c < $valueWidth; ++c) {
+    const $I point = (head * $queries + asking) * $valueWidth + c;
+    float given = most[r] == -INFINITY ? none : sums[r * $V + c] / total[r];
+$store
+  }
+}
+)";
+
+// A group shares a block of queries; items have scores and sums in registers, every sixteenth row and column. All
+// groups go as many rounds, whatever their queries see: drivers are at their best with loops around barriers that way.
+constexpr std::string_view kShared = R"(LOCAL float query[$Q * ($width + 1)];
+LOCAL float block[$K * $longest];
+LOCAL float scores[$Q * ($K + 1)];
+LOCAL float most[$Q], kept[$Q], total[$Q];
+const int32_t across = (int32_t)LOCAL_ITEM(0), down = (int32_t)LOCAL_ITEM(1), item = down * 16 + across;
+for (int32_t e = item; e < $Q * $width; e += 256) {
+  const int32_t r = e / $width, d = e % $width;
+  const $I at = first + r < $queries ? first + r : $queries - 1;
+  query[r * ($width + 1) + d] = $query * $scale;
+}
+if (item < $Q) {
+  most[item] = -INFINITY;
+  total[item] = 0;
+}
+float sums[$Q / 16][$V / 16];
+for (int32_t r = 0; r < $Q / 16; ++r)
+  for (int32_t c = 0; c < $V / 16; ++c) sums[r][c] = 0;
+for (int32_t round = 0; round < $rounds; ++round) {
+  const $I start = firstKey + round * $K;
+  const int32_t count = endKey - start < $K ? (int32_t)(endKey - start) : $K;
+  for (int32_t e = item; e < $K * $width; e += 256) {
+    const int32_t i = e / $width, d = e % $width;
+    const $I at = i < count ? start + i : 0;
+    block[i * ($width + 1) + d] = $key;
+  }
+  BARRIER();
+  float tile[$Q / 16][$K / 16];
+  for (int32_t r = 0; r < $Q / 16; ++r)
+    for (int32_t i = 0; i < $K / 16; ++i) tile[r][i] = 0;
+  for (int32_t d = 0; d < $width; ++d) {
+    float a[$Q / 16], b[$K / 16];
+    for (int32_t r = 0; r < $Q / 16; ++r) a[r] = query[(down + 16 * r) * ($width + 1) + d];
+    for (int32_t i = 0; i < $K / 16; ++i) b[i] = block[(across + 16 * i) * ($width + 1) + d];
+    for (int32_t r = 0; r < $Q / 16; ++r)
+      for (int32_t i = 0; i < $K / 16; ++i) tile[r][i] = MULADD_f32(a[r], b[i], tile[r][i]);
+  }
+  for (int32_t r = 0; r < $Q / 16; ++r)
+    for (int32_t i = 0; i < $K / 16; ++i) {
+      const $I asking = first + down + 16 * r < $queries ? first + down + 16 * r : $queries - 1;
+      const $I key = start + across + 16 * i;
+      float score = tile[r][i];
+      if (across + 16 * i >= count) {
+        score = -INFINITY;
+      } else {
+$mask
+      }
+      tile[r][i] = score;
+      scores[(down + 16 * r) * ($K + 1) + across + 16 * i] = score;
+    }
+  BARRIER();
+  if (item < $Q) {
+    float largest = most[item];
+    for (int32_t i = 0; i < $K; ++i) largest = fmax(largest, scores[item * ($K + 1) + i]);
+    kept[item] = exp(most[item] - (largest == -INFINITY ? 0 : largest));
+    most[item] = largest;
+  }
+  for (int32_t e = item; e < $K * $V; e += 256) {
+    const int32_t i = e / $V, c = e % $V;
+    const $I at = i < count ? start + i : 0;
+    block[i * ($V + 1) + c] = i < count && c < $valueWidth ? $value : 0;
+  }
+  BARRIER();
+  for (int32_t r = 0; r < $Q / 16; ++r) {
+    const float largest = most[down + 16 * r], base = largest == -INFINITY ? 0 : largest;
+    for (int32_t i = 0; i < $K / 16; ++i)
+      scores[(down + 16 * r) * ($K + 1) + across + 16 * i] = exp(tile[r][i] - base);
+    for (int32_t c = 0; c < $V / 16; ++c) sums[r][c] *= kept[down + 16 * r];
+  }
+  BARRIER();
+  if (item < $Q) {
+    float sum = 0;
+    for (int32_t i = 0; i < $K; ++i) sum += scores[item * ($K + 1) + i];
+    total[item] = total[item] * kept[item] + sum;
+  }
+  for (int32_t i = 0; i < $K; ++i) {
+    float a[$Q / 16], b[$V / 16];
+    for (int32_t r = 0; r < $Q / 16; ++r) a[r] = scores[(down + 16 * r) * ($K + 1) + i];
+    for (int32_t c = 0; c < $V / 16; ++c) b[c] = block[i * ($V + 1) + across + 16 * c];
+    for (int32_t r = 0; r < $Q / 16; ++r)
+      for (int32_t c = 0; c < $V / 16; ++c) sums[r][c] = MULADD_f32(a[r], b[c], sums[r][c]);
+  }
+  BARRIER();
+}
+BARRIER();
+for (int32_t r = 0; r < $Q / 16; ++r) {
+  const int32_t row = down + 16 * r;
+  const $I asking = first + row;
+  if (asking >= $queries) continue;
+$unseen
+  for (int32_t c = 0; c < $V / 16; ++c) {
+    const int32_t column = across + 16 * c;
+    if (column >= $valueWidth) continue;
+    const $I point = (head * $queries + asking) * $valueWidth + column;
+    float given = most[row] == -INFINITY ? none : sums[r][c] / total[row];
+$store
+  }
+}
+)";
+
+// What a query with no score above minus infinity gives: zeros where it sees no key, otherwise what a softmax of such
+// scores is.
+constexpr std::string_view kUnseen = R"(float none = 0;
+if (most[$row] == -INFINITY)
+  for ($I key = 0; key < $keys; ++key)
+    if ($visible) none = NAN;
+)";
+
+// The element `element` of the row `at` of a head.
+std::string rowElement(KernelWriter& writer, size_t input, const char* name, const char* head, int64_t rows,
+                       int64_t width, const char* element) {
+  writer.input(input, name);
+  return convertedText(writer.kindOf(input), ElemKind::Float32,
+                       fmt::format("{}[({} * {} + at) * {} + {}]", name, head, rows, width, element));
+}
+
+// Of the query `asking` and a key.
+struct Sight {
+  std::string visible;  // a condition
+  std::string addend;   // to the score; empty where there is none
+};
+
+Sight sightOf(KernelWriter& writer, const Sizes& s) {
+  const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
+                offset = writer.attrs().integer("offset");
+  Sight sight{.visible = "true", .addend = {}};
+  if (left >= 0) sight.visible += fmt::format(" && key >= asking + ({})", offset - left);
+  if (right >= 0) sight.visible += fmt::format(" && key <= asking + ({})", offset + right);
+  if (!writer.has(3)) return sight;
+  writer.input(3, "mask");
+  const std::vector<int64_t> strides =
+      broadcastStrides(writer.in(3).shape(), Shape{s.batch, s.heads, s.queries, s.keys});
+  const std::string element =
+      convertedText(writer.kindOf(3), writer.kindOf(3) == ElemKind::Bool ? ElemKind::Bool : ElemKind::Float32,
+                    fmt::format("mask[image * {} + ofHead * {} + asking * {} + key * {}]", strides[0], strides[1],
+                                strides[2], strides[3]));
+  if (writer.kindOf(3) == ElemKind::Bool) {
+    sight.visible += " && " + element;
+  } else {
+    sight.visible += fmt::format(" && {} != -INFINITY", element);
+    sight.addend = element;
+  }
+  return sight;
+}
+
+}  // namespace
+
+Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
+  const Type &q = *types.in[0], &k = *types.in[1], &v = *types.in[2];
+  if (nest::computedKind(q.kind()) != ElemKind::Float32)
+    return Decision::no(fmt::format("needs elements that are computed in f32, has {}", elemName(q.kind())));
+  if (types.out[1] != nullptr) return Decision::no("needs weights that nobody reads, has a reader of them");
+  if (attrs.flag("rounded")) return Decision::no("needs weights as they are, has rounded ones");
+  if (const ElemKind precision = attrs.elem("precision"); precision != ElemKind::Float32 && precision != q.kind())
+    return Decision::no(fmt::format("needs a softmax in f32, has {}", elemName(precision)));
+  for (const Type* type : {types.out[0], types.in[0], types.in[1]})
+    if (type->elements() == 0) return Decision::no(fmt::format("needs elements, has {}", type->text()));
+  if (types.in.size() > 3 && types.in[3] != nullptr)
+    if (const ElemKind mask = types.in[3]->kind();
+        mask != ElemKind::Bool && (!isFloat(mask) || nest::computedKind(mask) != ElemKind::Float32))
+      return Decision::no(fmt::format("needs a mask of bool or f32, has {}", elemName(mask)));
+  if (!blocksFor(Sizes(q, k, v), shape))
+    return Decision::no(
+        fmt::format("needs local memory for queries of {} elements, has {} bytes", q.dim(3), shape.localBytes));
+  return Decision::yes();
+}
+
+std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const Sizes s(writer.in(0), writer.in(1), writer.in(2));
+  const std::optional<Blocks> blocks = blocksFor(s, shape);
+  AGLOW_CHECK(blocks.has_value(), "attention that local memory was found to hold");
+  const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
+                offset = writer.attrs().integer("offset");
+  const bool shared = blocks->shared;
+  const std::string query = rowElement(writer, 0, "q", "head", s.queries, s.width, "d");
+  const std::string key = rowElement(writer, 1, "k", "shared", s.keys, s.width, "d");
+  const std::string value = rowElement(writer, 2, "v", "shared", s.keys, s.valueWidth, "c");
+  const Sight sight = sightOf(writer, s);
+  std::string capped;
+  if (const double cap = writer.attrs().real("softcap"); cap > 0) {
+    const std::string text = numberText(ElemKind::Float32, std::bit_cast<uint64_t>(cap));
+    capped = fmt::format("score = tanh(score / {0}) * {0};\n", text);
+  }
+  if (!sight.addend.empty()) capped += fmt::format("score += {};", sight.addend);
+  const std::string firstKey = left < 0 ? "0" : fmt::format("first + ({0}) > 0 ? first + ({0}) : 0", offset - left);
+  const std::string endKey =
+      right < 0 ? fmt::format("{}", s.keys)
+                : fmt::format("lastQuery + ({0}) < {1} ? lastQuery + ({0}) : {1}", offset + right + 1, s.keys);
+  const std::string place = fill(kPlace, {{"I", writer.indexType()},
+                                          {"Q", blocks->queries},
+                                          {"heads", s.heads},
+                                          {"groups", s.groups},
+                                          {"served", s.heads / s.groups},
+                                          {"queries", s.queries},
+                                          {"firstKey", firstKey},
+                                          {"endKey", endKey}});
+  const int64_t span = left < 0 || right < 0 ? s.keys : std::min(s.keys, blocks->queries + left + right);
+  const std::string text = fill(
+      shared ? kShared : kOwn,
+      {{"I", writer.indexType()},
+       {"Q", blocks->queries},
+       {"K", blocks->keys},
+       {"V", blocks->values},
+       {"rows", blocks->rows},
+       {"rounds", ceilDiv(span, blocks->keys)},
+       {"longest", std::max(s.width, blocks->values) + 1},
+       {"queries", s.queries},
+       {"width", s.width},
+       {"valueWidth", s.valueWidth},
+       {"query", query},
+       {"key", key},
+       {"value", value},
+       {"scale", numberText(ElemKind::Float32, std::bit_cast<uint64_t>(writer.attrs().real("scale")))},
+       {"mask", fill(kMask, {{"capped", capped}, {"visible", sight.visible}})},
+       {"unseen",
+        fill(kUnseen,
+             {{"row", shared ? "row" : "r"}, {"I", writer.indexType()}, {"keys", s.keys}, {"visible", sight.visible}})},
+       {"store", writer.resultIndices("point") + writer.epilogue()}});
+  const int64_t side = shared ? kLanes : 1;
+  return {writer.finish(place + text, {ceilDiv(s.queries, blocks->queries) * side, s.batch * s.heads * side},
+                        {side, side})};
+}
+
+}  // namespace aglow::codegen

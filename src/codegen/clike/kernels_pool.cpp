@@ -1,0 +1,54 @@
+// Pools.
+#include <fmt/format.h>
+
+#include "codegen/clike/kernel_writer.h"
+#include "codegen/clike/sliding.h"
+#include "codegen/nest/kinds.h"
+#include "ops/all_ops.h"
+#include "reference/arithmetic.h"
+
+namespace aglow::codegen {
+
+// NaN wins; the first of equal elements, in the order of the taps.
+std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape);
+  const ElemKind kind = writer.kindOf(0), computed = nest::computedKind(kind);
+  const Sliding sliding(writer.attrs(), writer.attrs().ints("kernel"), writer.in(0).shape(), writer.indexType());
+  writer.input(0, "x");
+  std::string text = writer.resultIndices("point");
+  text +=
+      fmt::format("const {} plane = (i0 * {} + i1) * {};\n", writer.indexType(), writer.out().dim(1), sliding.plane);
+  const std::string value = sliding.plane == 0 ? "0" : convertedText(kind, computed, "x[plane + from]");
+  if (opOf(writer.attrs().op()) == Op::AvgPool) {
+    text += "double sum = 0;\nint32_t count = 0;\n";
+    text += sliding.loops(fmt::format("count += {} ? 1 : 0;\nsum += inside ? (double){} : 0.0;",
+                                      writer.attrs().flag("count_include_pad") ? "padded" : "inside", value));
+    text += fmt::format("const {0} given = ({0})(sum / (double)(count > 1 ? count : 1));\n", typeName(computed));
+    return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
+  }
+  uint64_t lowest = 0;
+  if (isFloat(computed))
+    lowest = std::bit_cast<uint64_t>(lowestOf<double>(kind));
+  else
+    lowest = isSigned(computed) ? static_cast<uint64_t>(lowestOf<int64_t>(kind)) : lowestOf<uint64_t>(kind);
+  const bool indices = opOf(writer.attrs().op()) == Op::MaxPoolWithIndices;
+  text += fmt::format("{} given = {};\n", typeName(computed), numberText(computed, lowest));
+  if (indices)
+    text += "int64_t winner = -1;\n" + sliding.loops(fmt::format(R"(const {} value = {};
+if (inside && (winner < 0 || given < value || (value != value && given == given))) {{
+  given = value;
+  winner = plane + from;
+}})",
+                                                                 typeName(computed), value));
+  else
+    text +=
+        sliding.loops(fmt::format("given = inside ? {} : given;", appliedText(Scalar::Max, computed, "given", value)));
+  text += writer.epilogue();
+  if (indices) {
+    writer.result(1, "winners");
+    text += "winners[point] = winner;\n";
+  }
+  return {writer.perPoint(writer.out().elements(), text)};
+}
+
+}  // namespace aglow::codegen

@@ -1,0 +1,37 @@
+// Windows that slide over the spatial axes of an input.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/window.h"
+#include "tensor/type.h"
+
+namespace aglow::codegen {
+
+struct Sliding {
+  Window window;
+  std::vector<int64_t> input, strides;  // spatial
+  int64_t plane = 1;                    // elements of a channel of the input
+  std::string type;                     // of positions
+
+  // A window of this extent, as attributes have it, on x [images, channels, spatial...].
+  Sliding(const Attrs& attrs, std::vector<int64_t> kernel, const Shape& x, const std::string& indexType);
+
+  // Whether every place of the result sees the same place of the input alone.
+  bool copiesInput(int64_t taps) const;
+
+  std::string position(size_t axis, const std::string& result, const std::string& tap) const;
+  std::string inside(size_t axis) const;
+  // The element of a channel at q0, q1, ...
+  std::string element() const;
+
+  // Loops over the taps t0, t1, ... of the window of the result at i2, i3, ..., without branches, so that items go side
+  // by side: statements on `padded`, whether it lies in the padded input, `inside`, whether in the input itself, and
+  // `from`, the element of the channel (any, where it is not inside).
+  std::string loops(const std::string& each) const;
+};
+
+}  // namespace aglow::codegen
