@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/bundle/bundle.h"
+#include "backends/opencl/bundle.h"
+#include "backends/opencl/opencl.h"
 
 #ifdef AGLOW_LLVM
 #include "backends/cpu/code/link.h"
@@ -32,9 +34,51 @@ constexpr CodeKind kCodeKinds[] = {
 
 }  // namespace
 
+namespace {
+
+Status addEntries(codegen::Bundle& bundle, std::vector<CodeSource>& sources) {
+  for (CodeSource& source : sources) {
+    Compilation& compiled = source.compilation;
+    const std::vector<std::string> names = codegen::bundleFunctionNames(bundle.name, compiled.functionNames());
+    for (size_t i = 0; i < names.size(); ++i)
+      AGLOW_OK(bundle.add(names[i] + source.suffix, std::move(compiled.programs[i]), compiled.interfaces[i]));
+  }
+  return {};
+}
+
+Status addWeights(FileSet& files, const codegen::Bundle& bundle, const std::string& base) {
+  return bundle.weightsInC ? files.add(base + "_weights.c", codegen::bundleWeightsInC(bundle))
+                           : files.add(base + ".weights.bin", bundle.constants.pieces());
+}
+
+Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const OpenClBackend& backend,
+                      const CodeFileOptions& options) {
+  if (options.emit.size() != 1 || !options.emit.contains("bundle") || options.threads || options.debug)
+    return Error{.code = Code::Usage, .message = "for devices there is --emit bundle alone, without --threads and -g"};
+  if (options.folder.empty()) return Error{.code = Code::Usage, .message = "--emit bundle needs a folder: -o DIR"};
+  codegen::Bundle bundle{.name = options.name,
+                         .triple = "OpenCL",
+                         .cpu = backend.device().name,
+                         .weightsInC = options.weightsInC,
+                         .onDevice = true};
+  AGLOW_OK(addEntries(bundle, sources));
+  const std::string base = options.folder + "/" + options.name;
+  const opencl::BundleFiles made = opencl::bundleFiles(bundle, backend.shape());
+  AGLOW_OK(files.add(base + ".c", made.host));
+  AGLOW_OK(files.add(base + ".cl", made.kernels));
+  AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
+  return addWeights(files, bundle, base);
+}
+
+}  // namespace
+
 Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources, const CodeFileOptions& options) {
   AGLOW_CHECK(!sources.empty(), "a bundle has at least one entry");
   const std::shared_ptr<const Backend> backend = sources.front().compilation.backend;
+  if (const auto* device = dynamic_cast<const OpenClBackend*>(backend.get())) {
+    AGLOW_OK(addDeviceFiles(files, sources, *device, options));
+    return std::string();
+  }
   const auto* cpu = dynamic_cast<const CpuBackend*>(backend.get());
   if (cpu == nullptr)
     return Error{.code = Code::Usage,
@@ -49,12 +93,7 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
                          .threads = options.threads,
                          .weightsInC = options.weightsInC,
                          .debug = options.debug};
-  for (CodeSource& source : sources) {
-    Compilation& compiled = source.compilation;
-    const std::vector<std::string> names = codegen::bundleFunctionNames(options.name, compiled.functionNames());
-    for (size_t i = 0; i < names.size(); ++i)
-      AGLOW_OK(bundle.add(names[i] + source.suffix, std::move(compiled.programs[i]), compiled.interfaces[i]));
-  }
+  AGLOW_OK(addEntries(bundle, sources));
 
   std::vector<CodeKind> kinds;
   for (const CodeKind& kind : kCodeKinds)
@@ -83,8 +122,7 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
   if (options.folder.empty()) return printed;
   const bool whole = options.emit.contains("bundle") || options.emit.contains("so");
   if (whole) AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
-  if (whole && bundle.weightsInC) AGLOW_OK(files.add(base + "_weights.c", codegen::bundleWeightsInC(bundle)));
-  if (whole && !bundle.weightsInC) AGLOW_OK(files.add(base + ".weights.bin", bundle.constants.pieces()));
+  if (whole) AGLOW_OK(addWeights(files, bundle, base));
   if (options.debug)
     for (const codegen::BundleEntry& entry : bundle.entries)
       AGLOW_OK(files.add(options.folder + "/" + entry.listing.file, entry.listing.text));

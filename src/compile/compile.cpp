@@ -15,48 +15,88 @@
 #include "compile/packages.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
+#include "compile/texts.h"
 #include "graph/saves.h"
+#include "graph/syntax.h"
 #include "graph/text.h"
+#include "support/sizes.h"
 
 namespace aglow {
 
 namespace {
 
-// `device` is what stands after the name and a colon.
-using MakeBackend = Result<std::shared_ptr<const Backend>>(const CompileOptions& options, std::string_view device);
+// What a name goes on with: opencl:0/1@64M.
+struct DeviceChoice {
+  std::string_view device;  // after a colon
+  int64_t memoryBytes = 0;  // after an @: of its memory, at most; 0: all of it
+};
+using MakeBackend = Result<std::shared_ptr<const Backend>>(const CompileOptions& options, const DeviceChoice& choice);
 
 struct BackendRow {
   std::string_view name;
   MakeBackend* make;
   bool devices = false;  // has several to choose from
+  bool memory = true;    // of the device can be bounded
 };
 
 // What is taken where nobody names one comes last.
 constexpr BackendRow kBackends[] = {
     {"opencl",
-     [](const CompileOptions&, std::string_view device) -> Result<std::shared_ptr<const Backend>> {
-       AGLOW_TRY(std::shared_ptr<const Backend> backend, OpenClBackend::create(device));
+     [](const CompileOptions& options, const DeviceChoice& choice) -> Result<std::shared_ptr<const Backend>> {
+       AGLOW_TRY(std::shared_ptr<const Backend> backend,
+                 OpenClBackend::create(choice.device, {}, options.cache, choice.memoryBytes));
        return backend;
      },
      true},
     {kReferenceBackend,
-     [](const CompileOptions&, std::string_view) -> Result<std::shared_ptr<const Backend>> {
-       return std::shared_ptr<const Backend>(std::make_shared<Interpreter>());
+     [](const CompileOptions&, const DeviceChoice& choice) -> Result<std::shared_ptr<const Backend>> {
+       return std::shared_ptr<const Backend>(std::make_shared<Interpreter>(choice.memoryBytes));
      }},
 #ifdef AGLOW_LLVM
     {"cpu",
-     [](const CompileOptions& options, std::string_view) -> Result<std::shared_ptr<const Backend>> {
+     [](const CompileOptions& options, const DeviceChoice&) -> Result<std::shared_ptr<const Backend>> {
        AGLOW_TRY(std::shared_ptr<const Backend> backend, CpuBackend::create(options.target));
        return backend;
-     }},
+     },
+     false, false},
 #endif
 };
 
 // The row that a name means, which may go on with a device.
 const BackendRow* rowOf(std::string_view name) {
+  name = name.substr(0, name.find('@'));
   for (const BackendRow& row : kBackends)
     if (name == row.name || (row.devices && name.starts_with(row.name) && name[row.name.size()] == ':')) return &row;
   return nullptr;
+}
+
+// Digits, and K, M or G after them.
+std::optional<int64_t> parseMemory(std::string_view text) {
+  const size_t power = text.empty() ? std::string_view::npos : std::string_view("KMG").find(text.back());
+  if (power != std::string_view::npos) text.remove_suffix(1);
+  const std::optional<uint64_t> count = parseUnsigned(text);
+  if (!count || *count == 0 || *count > INT64_MAX) return {};
+  return checkedMul(static_cast<int64_t>(*count),
+                    power == std::string_view::npos ? 1 : int64_t{1} << (10 * (power + 1)));
+}
+
+Result<DeviceChoice> choiceOf(std::string_view name, const BackendRow& row) {
+  const size_t at = name.find('@');
+  const std::string_view device = name.substr(0, at);
+  DeviceChoice choice{.device = device.substr(std::min(device.size(), row.name.size() + 1))};
+  if (at == std::string_view::npos) return choice;
+  if (!row.memory)
+    return Error{
+        .code = Code::Usage,
+        .message = fmt::format(
+            "backend '{}' computes in the host's memory; no device's can be bounded (--device-memory)", row.name)};
+  const std::optional<int64_t> bytes = parseMemory(name.substr(at + 1));
+  if (!bytes)
+    return Error{
+        .code = Code::Usage,
+        .message = fmt::format("'{}' is no number of bytes of a device's memory, such as 64M", name.substr(at + 1))};
+  choice.memoryBytes = *bytes;
+  return choice;
 }
 
 // A graph that did not come from a model file takes and gives its placeholders under their own names.
@@ -127,8 +167,10 @@ std::string_view defaultBackend() { return std::end(kBackends)[-1].name; }
 
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options) {
   const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
-  if (const BackendRow* row = rowOf(name))
-    return row->make(options, name.substr(std::min(name.size(), row->name.size() + 1)));
+  if (const BackendRow* row = rowOf(name)) {
+    AGLOW_TRY(const DeviceChoice choice, choiceOf(name, *row));
+    return row->make(options, choice);
+  }
   return Error{.code = Code::Usage,
                .message = fmt::format("there is no backend '{}'", name),
                .where = {},
@@ -202,6 +244,30 @@ Diagnosed<Compilation> compileTextFile(const std::string& path, const CompileOpt
     return compileModule(*std::move(module), options);
   }
   auto programs = readPrograms(path);
+  if (!programs.ok()) return programs.error();
+  return compilePrograms(*std::move(programs), options);
+}
+
+bool TextForm::isProgram() const {
+  size_t at = 0;
+  while ((at = text.find_first_not_of(" \t\r\n", at)) != std::string::npos && text[at] == '#') at = text.find('\n', at);
+  return at == std::string::npos || text.compare(at, 6, "module") != 0;
+}
+
+TextForm textFormOf(const Module& module) {
+  // The text is read again in this process: numbers are enough for keys, and hashing large weights is not.
+  TextForm form{.text = {}, .blobs = BlobStore(BlobStore::Keys::Numbers)};
+  form.text = print(module, &form.blobs);
+  return form;
+}
+
+Diagnosed<Compilation> compileText(const TextForm& form, const CompileOptions& options) {
+  if (!form.isProgram()) {
+    auto module = parseModule(form.text, form.blobs);
+    if (!module.ok()) return module.error();
+    return compileModule(*std::move(module), options);
+  }
+  auto programs = parseVerified(form.text, form.blobs);
   if (!programs.ok()) return programs.error();
   return compilePrograms(*std::move(programs), options);
 }

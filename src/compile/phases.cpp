@@ -9,7 +9,9 @@
 
 #include "backends/cpu/code/chains.h"
 #include "backends/cpu/layout/layout.h"
+#include "backends/device_backend.h"
 #include "backends/plan.h"
+#include "backends/winograd.h"
 #include "compile/recompute_phase.h"
 #include "fuse/fit.h"
 #include "fuse/fuse.h"
@@ -22,11 +24,14 @@
 #include "inst/verifier.h"
 #include "lower/lower.h"
 #include "memory/pass_table.h"
+#include "memory/transfers.h"
 #include "optimize/optimize.h"
+#include "optimize/pieces.h"
 #include "optimize/rules.h"
 #include "optimize/schedule.h"
 #include "quant/narrow.h"
 #include "quant/quantize.h"
+#include "support/progress.h"
 #include "support/quote.h"
 #include "support/stopwatch.h"
 #include "support/suggest.h"
@@ -144,6 +149,22 @@ Status memory(PhaseScope& scope) {
   return runMemoryPasses(*scope.program, options);
 }
 
+// As small as it takes for some of them to travel while others are used.
+Phase piecesPhase(int64_t deviceBytes) {
+  constexpr int64_t kParts = 8;
+  return {"pieces",
+          "large weights are cut into parts, as --device-memory says",
+          Phase::On::Graph,
+          {"cut-weights"},
+          [deviceBytes](PhaseScope& scope) -> Status {
+            if (!scope.enabled("cut-weights")) return {};
+            const Stopwatch watch;
+            AGLOW_TRY(const bool changed,
+                      cutWeights(*scope.function, std::max<int64_t>(deviceBytes / kParts, 1), scope.evaluator));
+            return scope.passDone("cut-weights", changed, watch.seconds());
+          }};
+}
+
 std::vector<std::string> memoryPassNames() {
   std::vector<std::string> names;
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
@@ -151,6 +172,8 @@ std::vector<std::string> memoryPassNames() {
 }
 
 }  // namespace
+
+Phase transfersPhase(const LatencyModel& model);
 
 PhaseList defaultPhases() {
   const auto passes = [](const Pipeline& pipeline) {
@@ -190,6 +213,11 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
     phases.insertAfter("optimize-core", layoutPhase({.lanes = options.lanes}));
   }
   if (options.recompute > 0) phases.insertAfter("predicate", recomputePhase(options.recompute));
+  if (const auto* device = dynamic_cast<const DeviceBackend*>(&backend)) {
+    const LatencyModel model = device->latencies();
+    if (!model.sharesMemory) phases.insertAfter("memory", transfersPhase(model));
+    if (!model.sharesMemory && model.memoryBytes > 0) phases.insertAfter("predicate", piecesPhase(model.memoryBytes));
+  }
   if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
   return phases;
 }
@@ -198,9 +226,11 @@ PhaseList knownPhases() {
   return defaultPhases()
       .insertAfter("optimize", quantizePhase(nullptr))
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
+      .insertAfter("predicate", piecesPhase(0))
       .insertAfter("predicate", recomputePhase(0))
       .insertAfter("irgen", planPhase())
       .insertAfter("plan", fusePhase(fuseEverything()))
+      .insertAfter("memory", transfersPhase({}))
       .insertAfter("memory", chainPhase({}));
 }
 
@@ -252,6 +282,7 @@ public:
                                    onProgram ? "instructions" : "a graph", onProgram ? "a graph" : "instructions")};
       }
       phase_ = phase.name;
+      reportProgress({phase_});
       const Stopwatch watch;
       AGLOW_OK(onProgram ? runOnPrograms(phase) : runOnFunctions(phase));
       AGLOW_OK(phaseDone(watch.seconds()));
@@ -268,6 +299,9 @@ public:
     compilation_.programs.push_back(std::move(made));
     if (compilation_.programs.size() == compilation_.module->functions().size()) compilation_.module.reset();
   }
+
+  // All that there are, for phases that cannot see to one of them alone.
+  std::span<Program> programs() { return compilation_.programs; }
 
   Status passDone(std::string_view pass, bool changed, double seconds) override {
     auto& timings = compilation_.timings;
@@ -347,6 +381,20 @@ private:
   std::string name_;  // of the function at hand
 };
 
+// What stays on the device is a matter of all programs that share it: the first one's turn is that of all.
+Status placeTransfers(Run& run, const LatencyModel& model) {
+  const std::span<Program> programs = run.programs();
+  if (run.program != programs.data()) return {};
+  Stopwatch watch;
+  AGLOW_TRY(const int64_t arenaBytes, placeCopies(programs, model));
+  AGLOW_OK(run.passDone("place-copies", true, watch.seconds()));
+  if (!run.enabled("prefetch")) return {};
+  watch = {};
+  bool changed = false;
+  for (Program& program : programs) changed = prefetchCopies(program, arenaBytes) || changed;
+  return run.passDone("prefetch", changed, watch.seconds());
+}
+
 std::vector<std::string> phaseNames(const PhaseList& phases) {
   std::vector<std::string> names;
   for (const Phase& phase : phases) names.push_back(phase.name);
@@ -425,6 +473,14 @@ Status checkOptions(const CompileOptions& options) {
     return checkNames(options, knownPhases());
   AGLOW_TRY(const std::shared_ptr<const Backend> backend, makeBackend(options));
   return checkOptions(options, *backend);
+}
+
+Phase transfersPhase(const LatencyModel& model) {
+  return {"transfers",
+          "what has no place in the device's memory travels while something else is computed",
+          Phase::On::Instructions,
+          {"place-copies", "prefetch"},
+          [model](PhaseScope& scope) { return placeTransfers(static_cast<Run&>(scope), model); }};
 }
 
 Status runPhases(Compilation& compilation, const CompileOptions& options, Evaluator& evaluator) {

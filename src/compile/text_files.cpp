@@ -42,11 +42,16 @@ Result<std::vector<Program>> readPrograms(const std::string& path) {
     AGLOW_TRY(blobs, readBlobs(blobsBeside(path)));
   }
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  Result<std::vector<Program>> programs = parsePrograms(text, blobs);
+  Result<std::vector<Program>> programs = parseVerified(text, blobs);
   if (!programs.ok()) return std::move(programs).error().at(path);
-  // What a file says wrong is the file's fault, not that of a pass.
-  if (const Status valid = verify(std::span<const Program>(*programs)); !valid.ok())
-    return Error{.code = Code::BadText, .message = valid.error().message, .where = valid.error().where}.at(path);
+  return programs;
+}
+
+Result<std::vector<Program>> parseVerified(std::string_view text, const BlobStore& blobs) {
+  AGLOW_TRY(std::vector<Program> programs, parsePrograms(text, blobs));
+  // What a text says wrong is the text's fault, not that of a pass.
+  if (const Status valid = verify(std::span<const Program>(programs)); !valid.ok())
+    return Error{.code = Code::BadText, .message = valid.error().message, .where = valid.error().where};
   return programs;
 }
 

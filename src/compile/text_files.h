@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/blobs.h"
 #include "graph/module.h"
 #include "inst/program.h"
 #include "support/file_set.h"
@@ -21,6 +22,8 @@ bool isWhole(std::string_view path);
 Status addPrograms(FileSet& files, const std::string& path, std::span<const Program> programs);
 Status writePrograms(const std::string& path, std::span<const Program> programs);
 Result<std::vector<Program>> readPrograms(const std::string& path);
+// The same of a text, whose blobs are at hand.
+Result<std::vector<Program>> parseVerified(std::string_view text, const BlobStore& blobs);
 
 Status writeTextFile(const std::string& path, const std::string& text);
 

@@ -228,6 +228,27 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::prepare(const Values& values) {
   return context_.parts.findOrMake(keyOf(first, {}, values), [&] { return makePart(first, {}, values); });
 }
 
+Diagnosed<std::shared_ptr<Network>> GraphRunner::whole(const Values& values) {
+  PendingNodes& first = *pending_.front();
+  auto part = partFor(first, values);
+  if (!part.ok()) return part.diagnostics();
+  const Part& made = **part;
+  const std::shared_ptr<Network> none;
+  if (!made.network || made.next != nullptr || !made.alone.empty()) return none;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!first.frozen.empty()) return none;
+  }
+  const std::vector<Port>& ports = made.network->functions().front().outputs;
+  for (const onnx::ValueInfo& info : graph_.outputs) {
+    const auto gives = [&](const Port& port) {
+      return port.name == info.name && port.kind == Port::Kind::Tensor && port.labels == nullptr;
+    };
+    if (std::none_of(ports.begin(), ports.end(), gives)) return none;
+  }
+  return std::shared_ptr<Network>(*part, made.network.get());
+}
+
 Diagnosed<std::vector<ModelValue>> GraphRunner::run(Values values) {
   PendingNodes* pending = [&] {
     const std::lock_guard lock(mutex_);

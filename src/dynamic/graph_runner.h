@@ -55,6 +55,9 @@ public:
   Diagnosed<std::vector<ModelValue>> run(onnx::KnownValues values);
   // Compiles the first part for values of such types.
   Diagnosed<std::shared_ptr<Part>> prepare(const onnx::KnownValues& values);
+  // The network that alone gives the graph's outputs for values of such types, whatever the values are; null where
+  // there is none.
+  Diagnosed<std::shared_ptr<Network>> whole(const onnx::KnownValues& values);
 
 private:
   using Values = onnx::KnownValues;

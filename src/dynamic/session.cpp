@@ -167,6 +167,20 @@ Diagnosed<std::vector<ModelValue>> Session::run(const Inputs& inputs) {
   return runner_.run(*std::move(known));
 }
 
+Diagnosed<std::shared_ptr<Network>> Session::whole(const Inputs& inputs) {
+  if (options_.pad && !prepared_.empty()) return std::shared_ptr<Network>();
+  auto known = knownOf(inputs);
+  if (!known.ok()) return known.diagnostics();
+  return runner_.whole(*known);
+}
+
+Status Session::run(Network& whole, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
+  const auto queue = static_cast<size_t>(std::max(options_.backend.queue, 0));
+  const Turn turn(turnstile_, queue);
+  if (!turn) return busy({.contexts = turnstile_.places(), .queue = queue});
+  return whole.run(0, inputs, outputs);
+}
+
 Diagnosed<std::vector<ModelValue>> Session::runPadded(const Inputs& inputs) {
   const onnx::Graph& graph = context_.model.graph;
   if (Diagnostics faults = check(inputs); !faults.empty()) return faults;

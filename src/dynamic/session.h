@@ -37,6 +37,11 @@ public:
   // Inputs by name; those with an initializer may be left out. Gives the outputs in the model's order. Busy
   // where as many runs are under way as there may be contexts, and as many callers wait as may.
   Diagnosed<std::vector<ModelValue>> run(const std::map<std::string, ModelValue>& inputs);
+  // What runs the whole model for inputs of these types, whatever their values: compiled, where it is new. Null where a
+  // run takes more than one network, or outputs are not what that network gives.
+  Diagnosed<std::shared_ptr<Network>> whole(const std::map<std::string, ModelValue>& inputs);
+  // A run of it in the caller's memory (Executable::run has the rules); as any other run it may be Busy.
+  Status run(Network& whole, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
   // Compiled parts that are kept now.
   size_t parts() const { return context_.parts.size(); }
 

@@ -17,7 +17,7 @@ double product(const Shape& shape, int from, int to) {
 // The last block of channels may be filled up; what fills it is not counted.
 double shareOfChannels(const CostContext& use) {
   const Shape& out = use.out.shape();
-  const double blocked = product(out, 1, 2) * product(out, out.rank() - 1, out.rank());
+  const double blocked = product(out, 1, 2) * (out.rank() == 5 ? product(out, 4, 5) : 1);
   return blocked > 0 ? static_cast<double>(use.attrs.integer("outputs")) / blocked : 0;
 }
 

@@ -260,20 +260,34 @@ Types narrowConv(const InferContext& c) {
 }
 
 Types winogradConv(const InferContext& c) {
-  AGLOW_OK(checkRankIs(c, 0, 5));
+  const bool planar = c.type(0).rank() == 4;
   AGLOW_OK(checkRankIs(c, 1, 4));
-  AGLOW_OK(checkLanes(c));
   AGLOW_OK(checkCount(c, "outputs"));
+  if (!planar) {
+    AGLOW_OK(checkRankIs(c, 0, 5));
+    AGLOW_OK(checkLanes(c));
+  }
   const int64_t tile = c.attrs.integer("tile");
   const int64_t lanes = c.attrs.integer("lanes");
   const int64_t outputs = c.attrs.integer("outputs");
   if (tile != 2 && tile != 4) return badNode(fmt::format("expected 'tile' to be 2 or 4, got {}", tile));
+  if (planar && lanes != 0) return badNode(fmt::format("expected 0 for 'lanes' of planar 'x', got {}", lanes));
+  const int64_t panel = planar ? outputs : 2 * lanes, channels = c.type(1).dim(2);
   AGLOW_TRY(const Shape expected,
-            computedShape({(tile + 2) * (tile + 2), quotientUp(outputs, 2 * lanes), c.type(1).dim(2), 2 * lanes}));
+            computedShape({(tile + 2) * (tile + 2), quotientUp(outputs, panel), channels, panel}));
   AGLOW_OK(checkShape(c, 1, expected));
-  AGLOW_OK(checkBlocks(c, c.type(1).dim(2)));
   AGLOW_TRY(const Window window, windowOf(c.attrs, {3, 3}));
-  return windowed(c, window, outputs, lanes);
+  if (!planar) {
+    AGLOW_OK(checkBlocks(c, channels));
+    return windowed(c, window, outputs, lanes);
+  }
+  const Type& x = c.type(0);
+  if (x.dim(1) != channels)
+    return badNode(
+        fmt::format("expected {} channels in 'x' for filter {}, got {}", channels, c.type(1).text(), x.text()));
+  AGLOW_TRY(const std::vector<int64_t> extents, wholeWindows(window, x.shape()));
+  AGLOW_TRY(Shape shape, computedShape({x.dim(0), outputs, extents.at(0), extents.at(1)}));
+  return std::vector{x.withShape(std::move(shape))};
 }
 
 Types depthwiseConv(const InferContext& c) {

@@ -196,7 +196,7 @@ std::span<const HandlerRow> stringHandlers() {
 }
 
 Handler* findHandler(std::string_view domain, std::string_view name) {
-  for (const auto& rows : {stringHandlers(), mapHandlers(), tokenizerHandlers()})
+  for (const auto& rows : {stringHandlers(), mapHandlers(), tokenizerHandlers(), imageHandlers()})
     for (const HandlerRow& row : rows)
       if (row.name == name && row.domain == domain) return row.handler;
   return nullptr;

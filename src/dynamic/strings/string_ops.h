@@ -18,6 +18,7 @@ struct HandlerRow {
 std::span<const HandlerRow> stringHandlers();
 std::span<const HandlerRow> mapHandlers();
 std::span<const HandlerRow> tokenizerHandlers();
+std::span<const HandlerRow> imageHandlers();
 
 // Null when there is none.
 Handler* findHandler(std::string_view domain, std::string_view name);

@@ -91,7 +91,7 @@ bool worksOnHost(const Node& node) {
 
 Error needsRuntime() {
   return {.code = Code::UnsupportedFeature,
-          .message = "strings and maps are not compiled",
+          .message = "strings, maps and image files are not compiled",
           .where = {},
           .hint = "models with them run through `aglow run` and the API, part by part"};
 }
@@ -99,6 +99,7 @@ Error needsRuntime() {
 std::span<const OpRow> hostRows() {
   static constexpr std::string_view kMl = "ai.onnx.ml";
   static constexpr OpRow rows[] = {
+      {"ImageDecoder", runtimeOnly},
       {"RegexFullMatch", runtimeOnly},
       {"StringConcat", runtimeOnly},
       {"StringNormalizer", runtimeOnly},

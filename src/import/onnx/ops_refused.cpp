@@ -18,14 +18,9 @@ constexpr OpRow refused(std::string_view name, std::string_view why, std::string
 
 std::span<const OpRow> refusedRows() {
   static constexpr OpRow rows[] = {
-      refused("ImageDecoder",
-              "decoding image files is not a computation on tensors; do this step before the model is run"),
-      refused("BeamSearch", kSearch, kMicrosoft),
-      refused("GreedySearch", kSearch, kMicrosoft),
-      refused("Sampling", kSearch, kMicrosoft),
-      refused("WhisperBeamSearch", kSearch, kMicrosoft),
-      refused("EPContext", kForeign, kMicrosoft),
-      refused("Snpe", kForeign, kMicrosoft),
+      refused("BeamSearch", kSearch, kMicrosoft), refused("GreedySearch", kSearch, kMicrosoft),
+      refused("Sampling", kSearch, kMicrosoft),   refused("WhisperBeamSearch", kSearch, kMicrosoft),
+      refused("EPContext", kForeign, kMicrosoft), refused("Snpe", kForeign, kMicrosoft),
   };
   return rows;
 }

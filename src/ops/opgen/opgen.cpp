@@ -1,5 +1,5 @@
-// Prints what the language cannot derive from the operator records: the enumeration, typed views, builder methods, the
-// dispatch tables of kernels and lowering rules, and the operators' documentation.
+// Prints what the language cannot derive from the operator records: the enumeration, typed views, builder methods for
+// C++ and Python, the dispatch tables of kernels and lowering rules, and the operators' documentation.
 //
 //   opgen DIR
 //
@@ -16,6 +16,7 @@
 #include "ops/all_ops.h"
 #include "ops/attrs.h"
 #include "ops/onnx_kinds.h"
+#include "ops/opgen/python_builders.h"
 
 namespace aglow {
 namespace {
@@ -291,6 +292,7 @@ int main(int argc, char** argv) {
           table("The core operators that are not loops over points: a backend has a kernel for each.", needsKernel)) &&
       write(dir / "lower/lower_table.inc", table("The composite operators and their lowering rules.", isComposite)) &&
       write(dir / "grad/grad_table.inc", table("The operators with a rule for their gradient.", hasGradientRule)) &&
-      write(dir / "import/onnx/export_table.inc", exportTable()) && write(dir / "ops.md", documentation());
+      write(dir / "import/onnx/export_table.inc", exportTable()) &&
+      write(dir / "python/_builders.py", pythonBuilders()) && write(dir / "ops.md", documentation());
   return ok ? 0 : 1;
 }

@@ -43,8 +43,9 @@ inline constexpr OpDef kPacked[] = {
      .infer = infer::blockedConv,
      .cost = cost::blockedConv},
     {.name = "WinogradConv",
-     .doc = "Convolution of blocked channels with a 3x3 window in steps of 1, as products of transformed tiles of tile "
-            "x tile results; filter [(tile + 2)^2, outputs / panel, in channel, panel], transformed.",
+     .doc = "Convolution of blocked channels, or of a planar image [batch, channel, height, width] with such a result, "
+            "with a 3x3 window in steps of 1, as products of transformed tiles of tile x tile results; filter [(tile + "
+            "2)^2, outputs / panel, in channel, panel], transformed. Of a planar image all outputs are one panel.",
      .kind = OpKind::Target,
      .in = {{"x", kPackedKinds}, {"filter", kPackedKinds}},
      .attrs = {{.name = "tile", .kind = AttrKind::Int, .number = 4, .doc = "2 or 4"}, kPads, kOutputs, kLanes},
