@@ -1,0 +1,390 @@
+// Devices: a queue of runs, threads that take them from it (the lanes), and the ledger of what is loaded.
+#include "runtime/device.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+
+#include "compile/compile.h"
+#include "runtime/quiet_thread.h"
+#include "support/machine.h"
+#include "support/quote.h"
+
+namespace aglow {
+
+namespace {
+
+int64_t bytesOf(const ModelValue& value) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : value.tensors) bytes += tensor.bytes();
+  return bytes;
+}
+
+// The calling thread, and those that it starts from now on, run on these cores. UnsupportedFeature for a core that is
+// not there.
+Status pin(const std::vector<int>& cores) {
+  if (cores.empty()) return {};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores)
+    if (core < CPU_SETSIZE) CPU_SET(static_cast<size_t>(core), &set);
+  cpu_set_t allowed;
+  const bool known = pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) == 0;
+  for (const int core : cores)
+    if (core >= CPU_SETSIZE || (known && !CPU_ISSET(static_cast<size_t>(core), &allowed)))
+      return Error{.code = Code::Device,
+                   .message = fmt::format("core {} is not there, or not for this program", core),
+                   .where = {},
+                   .hint = "`nproc` says how many there are; the first is 0"};
+  if (const int fault = pthread_setaffinity_np(pthread_self(), sizeof set, &set); fault != 0)
+    return Error{.code = Code::Device, .message = fmt::format("cores cannot be chosen: {}", std::strerror(fault))};
+  return {};
+}
+
+}  // namespace
+
+struct DeviceManager::Queued {
+  Job job;
+  uint64_t number = 0;    // in order of arrival
+  uint64_t breakage = 0;  // how often the device had failed when it came
+  Clock::Time arrived;
+
+  bool operator<(const Queued& other) const {  // for a heap: the first to go is the largest
+    if (job.priority != other.job.priority) return job.priority < other.job.priority;
+    return number > other.number;
+  }
+};
+
+struct DeviceManager::Flight {
+  Queued queued;
+  Outputs outputs;
+  Clock::Timer timer = 0;
+};
+
+struct DeviceManager::Queue {
+  std::condition_variable changed;
+  std::vector<Queued> heap;
+  uint64_t arrivals = 0, failures = 0;
+  bool ends = false, healthy = true, broken = false;
+  std::string fault;
+  size_t running = 0;
+  uint64_t runs = 0, failedRuns = 0;
+  Clock::Duration busy{};
+  // What is simulated: when its engines are free again, and the answers on their way.
+  Clock::Time copyFree{}, computeFree{};
+  std::map<uint64_t, std::shared_ptr<Flight>> flights;
+};
+
+Resident::~Resident() {
+  // Others ask for its bytes as long as it is listed; the part goes afterwards, with this.
+  const std::lock_guard lock(device_->mutex_);
+  device_->residents_.erase(this);
+}
+
+DeviceManager::DeviceManager(DeviceSpec spec, std::shared_ptr<Clock> clock)
+    : spec_(std::move(spec)),
+      clock_(std::move(clock)),
+      limit_(spec_.memory > 0 ? spec_.memory : machineMemory()),
+      weights_(std::make_shared<TensorPool>()),
+      made_(clock_->now()),
+      queue_(std::make_unique<Queue>()) {}
+
+Result<std::shared_ptr<DeviceManager>> DeviceManager::create(DeviceSpec spec, std::shared_ptr<Clock> clock) {
+  CompileOptions options;
+  options.backend = spec.backend;
+  if (auto backend = makeBackend(options); !backend.ok()) return std::move(backend).error().at(spec.name);
+  const std::shared_ptr<DeviceManager> device(new DeviceManager(std::move(spec), std::move(clock)));
+  const int threads = device->spec_.cores.empty() ? (device->spec_.simulation ? 1 : machineThreads())
+                                                  : static_cast<int>(device->spec_.cores.size());
+  // Threads inherit the cores of the one that starts them.
+  Status started;
+  quietThread([&] {
+    started = pin(device->spec_.cores);
+    if (!started.ok()) return;
+    device->pool_ = std::make_shared<ThreadPool>(threads);
+    if (device->spec_.simulation && device->spec_.simulation->inlined) return;
+    for (int lane = 0; lane < device->lanes(); ++lane)
+      device->threads_.emplace_back([raw = device.get(), lane] { raw->laneLoop(lane); });
+  }).join();
+  if (!started.ok()) return std::move(started).error().at(device->name());
+  return device;
+}
+
+DeviceManager::~DeviceManager() { stop(); }
+
+void DeviceManager::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_->ends = true;
+  }
+  queue_->changed.notify_all();
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+int DeviceManager::lanes() const {
+  if (spec_.lanes > 0) return spec_.lanes;
+  if (spec_.backend != "cpu" || spec_.simulation) return 1;
+  return spec_.cores.empty() ? machineThreads() : static_cast<int>(spec_.cores.size());
+}
+
+int64_t DeviceManager::memoryFree() const {
+  const std::lock_guard lock(mutex_);
+  int64_t used = 0;
+  for (const Resident* resident : residents_) used += resident->bytes();
+  return std::max<int64_t>(limit_ - used, 0);
+}
+
+double DeviceManager::plannedMicroseconds() const {
+  const std::lock_guard lock(mutex_);
+  double all = 0;
+  for (const Resident* resident : residents_) all += resident->cost_.microseconds;
+  return all;
+}
+
+bool DeviceManager::healthy() const {
+  const std::lock_guard lock(mutex_);
+  return queue_->healthy;
+}
+
+Error DeviceManager::fault() const {
+  return Error{.code = Code::Device, .message = queue_->fault.empty() ? "it ends" : queue_->fault, .where = spec_.name};
+}
+
+Diagnosed<std::shared_ptr<Resident>> DeviceManager::load(const CompiledPart& part, const std::string& name,
+                                                         const PartCost& cost) {
+  const std::shared_ptr<Resident> resident(new Resident(shared_from_this(), cost));
+  const int64_t bytes = cost.bytes();
+  int64_t free = limit_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue_->healthy) return fault();
+    for (const Resident* other : residents_) free -= other->bytes();
+    if (bytes > free)
+      return Error{.code = Code::TooLarge,
+                   .message = fmt::format("{} needs {} bytes; {} of {} are free, {} are missing", quoted(name), bytes,
+                                          std::max<int64_t>(free, 0), limit_, bytes - std::max<int64_t>(free, 0)),
+                   .where = spec_.name};
+    residents_.insert(resident.get());
+  }
+  auto loaded = part.load({.memoryLimit = free,
+                           .threads = pool_->threads(),
+                           .contexts = std::max(lanes(), 1),
+                           .queue = kDefaultQueue,
+                           .pool = pool_,
+                           .weights = weights_});
+  if (!loaded.ok()) return Diagnostics(loaded.diagnostics()).at(spec_.name);
+  const std::lock_guard lock(mutex_);
+  if (!queue_->healthy) return fault();
+  resident->part_ = *std::move(loaded);
+  return resident;
+}
+
+bool DeviceManager::offer(Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    const size_t underWay = queue_->heap.size() + queue_->running;
+    if (queue_->healthy && underWay >= spec_.queue + static_cast<size_t>(lanes())) return false;
+  }
+  enqueue(std::move(job));
+  return true;
+}
+
+void DeviceManager::push(Job job) { enqueue(std::move(job)); }
+
+void DeviceManager::enqueue(Job job) {
+  std::unique_lock lock(mutex_);
+  if (!queue_->healthy) {
+    const Error why = fault();
+    ++queue_->failedRuns;
+    lock.unlock();
+    job.done(why);
+    return;
+  }
+  Queued queued{std::move(job), queue_->arrivals++, queue_->failures, clock_->now()};
+  if (threads_.empty()) {
+    ++queue_->running;
+    lock.unlock();
+    execute(std::move(queued));
+    return;
+  }
+  queue_->heap.push_back(std::move(queued));
+  std::push_heap(queue_->heap.begin(), queue_->heap.end());
+  lock.unlock();
+  queue_->changed.notify_one();
+}
+
+void DeviceManager::laneLoop(int /*lane*/) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    queue_->changed.wait(lock, [&] { return queue_->ends || !queue_->heap.empty(); });
+    if (queue_->heap.empty()) return;
+    std::pop_heap(queue_->heap.begin(), queue_->heap.end());
+    Queued queued = std::move(queue_->heap.back());
+    queue_->heap.pop_back();
+    ++queue_->running;
+    lock.unlock();
+    execute(std::move(queued));
+    lock.lock();
+  }
+}
+
+void DeviceManager::execute(Queued queued) {
+  const Clock::Time begin = clock_->now();
+  Outputs outputs = [&]() -> Outputs {
+    try {
+      return queued.job.resident->part().run(queued.job.inputs);
+    } catch (const std::bad_alloc&) {
+      return Error{.code = Code::OutOfMemory, .message = "a run has no memory", .where = spec_.name};
+    } catch (const std::exception& fault) {
+      return Error{.code = Code::Internal, .message = fault.what(), .where = spec_.name};
+    }
+  }();
+  if (spec_.simulation) {
+    simulate(std::move(queued), std::move(outputs));
+    return;
+  }
+  // The device itself says that it is gone: everything on it is.
+  if (!outputs.ok() && outputs.diagnostics().errors().front().code == Code::Device)
+    fail(outputs.diagnostics().errors().front().message);
+  {
+    const std::lock_guard lock(mutex_);
+    --queue_->running;
+    ++queue_->runs;
+    queue_->busy += clock_->now() - begin;
+    if (queued.breakage != queue_->failures) outputs = fault();
+    if (!outputs.ok()) ++queue_->failedRuns;
+  }
+  finish(queued.job, std::move(outputs));
+}
+
+void DeviceManager::finish(const Job& job, Outputs outputs) {
+  job.done(std::move(outputs));
+  if (room_) room_();
+}
+
+// The times that the engines would have taken, on the device's own clock: inputs are copied, one after the other with
+// all copies, the run waits for the engine that computes, and outputs are copied back.
+void DeviceManager::simulate(Queued queued, Outputs outputs) {
+  const Simulation& model = *spec_.simulation;
+  const auto seconds = [](double s) {
+    return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(s));
+  };
+  const auto copying = [&](int64_t bytes) {
+    return model.latency +
+           (model.bytesPerSecond > 0 ? seconds(static_cast<double>(bytes) / model.bytesPerSecond) : Clock::Duration{});
+  };
+  int64_t in = 0, out = 0;
+  for (const auto& [name, value] : queued.job.inputs) in += bytesOf(value);
+  if (outputs.ok())
+    for (const ModelValue& value : *outputs) out += bytesOf(value);
+  const Clock::Duration computing =
+      model.latency + (model.flopsPerSecond > 0 ? seconds(queued.job.flops / model.flopsPerSecond) : Clock::Duration{});
+  const std::weak_ptr<DeviceManager> weak = weak_from_this();
+  const std::lock_guard lock(mutex_);
+  Queue& queue = *queue_;
+  queue.copyFree = std::max(queue.copyFree, queued.arrived) + copying(in);
+  queue.computeFree = std::max(queue.computeFree, queue.copyFree) + computing;
+  queue.copyFree = std::max(queue.copyFree, queue.computeFree) + copying(out);
+  queue.busy += computing;
+  const uint64_t number = queued.number;
+  const auto flight = std::make_shared<Flight>(Flight{std::move(queued), std::move(outputs), 0});
+  queue.flights[number] = flight;
+  flight->timer = clock_->callAt(queue.copyFree, [weak, number] {
+    const std::shared_ptr<DeviceManager> self = weak.lock();
+    if (!self) return;
+    std::shared_ptr<Flight> landed;
+    {
+      const std::lock_guard inner(self->mutex_);
+      const auto found = self->queue_->flights.find(number);
+      if (found == self->queue_->flights.end()) return;
+      landed = std::move(found->second);
+      self->queue_->flights.erase(found);
+      --self->queue_->running;
+      ++self->queue_->runs;
+      if (landed->queued.breakage != self->queue_->failures) landed->outputs = self->fault();
+      if (!landed->outputs.ok()) ++self->queue_->failedRuns;
+    }
+    self->finish(landed->queued.job, std::move(landed->outputs));
+  });
+}
+
+void DeviceManager::fail(const std::string& why) {
+  std::vector<Queued> waiting;
+  std::map<uint64_t, std::shared_ptr<Flight>> flights;
+  Error error{.code = Code::Device, .message = why, .where = spec_.name};
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue_->healthy) return;
+    queue_->healthy = false;
+    queue_->fault = why;
+    ++queue_->failures;
+    queue_->copyFree = queue_->computeFree = {};
+    waiting.swap(queue_->heap);
+    flights.swap(queue_->flights);
+    queue_->running -= flights.size();
+    queue_->failedRuns += waiting.size() + flights.size();
+  }
+  // First the host, so that runs that are sent again go elsewhere.
+  if (failed_) failed_();
+  for (const auto& [number, flight] : flights) {
+    clock_->cancel(flight->timer);
+    flight->queued.job.done(error);
+  }
+  for (const Queued& queued : waiting) queued.job.done(error);
+}
+
+void DeviceManager::breakDown(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_->broken = true;
+  }
+  fail(why);
+}
+
+void DeviceManager::repair() {
+  const std::lock_guard lock(mutex_);
+  queue_->broken = false;
+}
+
+bool DeviceManager::recover() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_->healthy) return true;
+    if (queue_->broken) return false;
+  }
+  CompileOptions options;
+  options.backend = spec_.backend;
+  if (!makeBackend(options).ok()) return false;
+  const std::lock_guard lock(mutex_);
+  queue_->healthy = true;
+  return true;
+}
+
+DeviceStatistics DeviceManager::statistics() const {
+  const std::lock_guard lock(mutex_);
+  DeviceStatistics all{.name = spec_.name,
+                       .backend = spec_.backend,
+                       .healthy = queue_->healthy,
+                       .fault = queue_->healthy ? "" : queue_->fault,
+                       .memoryLimit = limit_,
+                       .memoryUsed = 0,
+                       .parts = residents_.size(),
+                       .waiting = queue_->heap.size(),
+                       .running = queue_->running,
+                       .runs = queue_->runs,
+                       .failedRuns = queue_->failedRuns,
+                       .failures = queue_->failures};
+  for (const Resident* resident : residents_) all.memoryUsed += resident->bytes();
+  const auto seconds = [](Clock::Duration d) { return std::chrono::duration<double>(d).count(); };
+  all.busySeconds = seconds(queue_->busy);
+  const double passed = seconds(clock_->now() - made_) * std::max(lanes(), 1);
+  all.utilisation = passed > 0 ? std::min(all.busySeconds / passed, 1.0) : 0;
+  return all;
+}
+
+}  // namespace aglow
