@@ -1,0 +1,213 @@
+#include "serve/program/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpu/package/package_cache.h"
+#include "dynamic/model_source.h"
+#include "support/file.h"
+
+namespace aglow::serve {
+
+namespace {
+
+// Options of models that make sense for all of them at once.
+constexpr std::string_view kOfModels[] = {"--dim",    "--cpu",       "--features",  "--disable",
+                                          "--strict", "--precision", "--keep-float"};
+
+}  // namespace
+
+std::vector<cli::Option> ServeOptions::options() {
+  using cli::Between;
+  using cli::UpTo;
+  std::vector<cli::Option> rows = {
+      {.names = "models",
+       .place = &models,
+       .doc = "Model files, and folders of them; a model is named as its file without the ending",
+       .type = "FILE|DIR",
+       .required = true},
+      {"--host", &address, "Address to listen at (default: 127.0.0.1, this machine alone)", "ADDRESS"},
+      {.names = "--http-port",
+       .place = &httpPort,
+       .doc = "0: any that is free",
+       .type = "PORT",
+       .check = Between{0, 65535},
+       .showDefault = true},
+      {.names = "--grpc-port",
+       .place = &grpcPort,
+       .doc = "0: any that is free",
+       .type = "PORT",
+       .check = Between{0, 65535},
+       .showDefault = true},
+      {"--no-http", &noHttp, "Without HTTP"},
+      {"--no-grpc", &noGrpc, "Without gRPC"},
+      {"--devices", &devices, "Devices of the host, e.g. \"cpu:0-3 cpu:4-7\" (default: one of all cores)", "LIST"},
+      {.names = "--replicas",
+       .place = &replicas,
+       .doc = "Copies of each model",
+       .type = "N",
+       .check = Between{1, 1024},
+       .showDefault = true},
+      {.names = "--max-batch",
+       .place = &batch,
+       .doc = "Rows of requests that are run as one, at most",
+       .type = "ROWS",
+       .check = Between{1, 65536},
+       .showDefault = true},
+      {.names = "--batch-delay-us",
+       .place = &batchDelay,
+       .doc = "How long a request may wait for others",
+       .type = "N",
+       .check = Between{0, 10000000},
+       .showDefault = true},
+      {.names = "--batch-sizes",
+       .place = &batchSizes,
+       .doc = "Numbers of rows that batches are filled up to, e.g. 1,4,16",
+       .type = "N,…",
+       .commas = true},
+      {.names = "--queue",
+       .place = &queue,
+       .doc = "Requests of a model that may wait or run; more are refused",
+       .type = "N",
+       .check = Between{1, 1000000},
+       .showDefault = true},
+      {.names = "--host-queue",
+       .place = &hostQueue,
+       .doc = "The same of all models together",
+       .type = "N",
+       .check = Between{1, 10000000},
+       .showDefault = true},
+      {"--keep-going", &keepGoing, "Serve the other models where one cannot be loaded"},
+      {.names = "--max-body-mb",
+       .place = &bodyMb,
+       .doc = "Size of a request",
+       .type = "MB",
+       .check = Between{1, 2047},
+       .showDefault = true},
+      {.names = "--max-tensor-mb",
+       .place = &tensorMb,
+       .doc = "Size of a tensor of a request",
+       .type = "MB",
+       .check = Between{1, 2047},
+       .showDefault = true},
+      {.names = "--max-buffered-mb",
+       .place = &bufferedMb,
+       .doc = "Size of all requests at a time",
+       .type = "MB",
+       .check = Between{1, 1 << 20},
+       .showDefault = true},
+      {.names = "--max-connections",
+       .place = &connections,
+       .doc = "Connections over HTTP",
+       .type = "N",
+       .check = Between{1, 1000000},
+       .showDefault = true},
+      {.names = "--header-timeout-s",
+       .place = &headSeconds,
+       .doc = "For the header of a request",
+       .type = "S",
+       .check = UpTo{86400},
+       .showDefault = true},
+      {.names = "--body-timeout-s",
+       .place = &bodySeconds,
+       .doc = "For the rest of it, and for taking the answer",
+       .type = "S",
+       .check = UpTo{86400},
+       .showDefault = true},
+      {.names = "--idle-timeout-s",
+       .place = &idleSeconds,
+       .doc = "Of a connection without a request",
+       .type = "S",
+       .check = UpTo{86400},
+       .showDefault = true},
+      {.names = "--io-threads",
+       .place = &ioThreads,
+       .doc = "Threads that read and write",
+       .type = "N",
+       .check = Between{1, 64},
+       .showDefault = true},
+      {"--tls-cert", &certificate, "Certificate with its chain, as PEM: both ports speak TLS", "FILE"},
+      {"--tls-key", &key, "Its key, as PEM", "FILE"},
+      {.names = "--token-file",
+       .place = &tokenFile,
+       .doc = "File with the bearer token that clients have to send",
+       .type = "FILE",
+       .environment = "AGLOW_TOKEN_FILE"},
+      {.names = "--drain-s",
+       .place = &drainSeconds,
+       .doc = "How long accepted requests may take after SIGTERM",
+       .type = "S",
+       .check = Between{0, 86400},
+       .showDefault = true},
+      {.names = "--log",
+       .place = &logLevel,
+       .doc = "What is logged, on stderr: errors, info, or requests",
+       .type = "LEVEL",
+       .check = cli::OneOf{"errors,info,requests"},
+       .showDefault = true},
+      {"--cache", &cache, "Folder where compiled models are kept for the next time, or off", "DIR"},
+      {"--pad", &pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares"},
+  };
+  for (const cli::Option& row : model.options())
+    if (std::ranges::find(kOfModels, row.names) != std::end(kOfModels)) rows.push_back(row);
+  return rows;
+}
+
+Limits ServeOptions::limits() const {
+  const auto milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  };
+  Limits limits;
+  limits.body = int64_t{bodyMb} << 20;
+  limits.tensor = int64_t{tensorMb} << 20;
+  limits.buffered = int64_t{bufferedMb} << 20;
+  limits.connections = static_cast<size_t>(connections);
+  limits.headTime = milliseconds(headSeconds);
+  limits.bodyTime = milliseconds(bodySeconds);
+  limits.idle = milliseconds(idleSeconds);
+  return limits;
+}
+
+Result<HostOptions> ServeOptions::host() const {
+  HostOptions host{.queue = static_cast<size_t>(hostQueue)};
+  if (!devices.empty()) {
+    AGLOW_TRY(host.devices, parseDevices(devices));
+  }
+  return host;
+}
+
+Result<ServiceOptions> ServeOptions::service() const {
+  ServiceOptions service{.models = models};
+  service.network.replicas = replicas;
+  service.network.queue = static_cast<size_t>(queue);
+  service.network.batch = {.rows = batch, .delay = std::chrono::microseconds(batchDelay), .sizes = batchSizes};
+  cli::ModelOptions words = model;
+  AGLOW_TRY(const auto several, cli::takeSeveralSizes(words.dims));
+  AGLOW_TRY(cli::ParsedOptions parsed, words.parse(cacheFolder(cache)));
+  SessionOptions session{.import = std::move(parsed.import), .compile = std::move(parsed.compile), .pad = pad};
+  session.prepared.insert(several.begin(), several.end());
+  if (pad && several.empty())
+    return Error{.code = Code::Usage,
+                 .message = "--pad needs sizes to fill up to",
+                 .where = {},
+                 .hint = "name them with --dim, e.g. --dim batch=1,4,16"};
+  service.open = [session](const std::string& path) { return openSource(path, session); };
+  return service;
+}
+
+Result<std::string> ServeOptions::token() const {
+  if (tokenFile.empty()) return std::string();
+  AGLOW_TRY(const SharedBytes file, readFile(tokenFile));
+  std::string token(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  if (token.empty()) return Error{.code = Code::Usage, .message = "the file holds no token", .where = tokenFile};
+  return token;
+}
+
+LogLevel ServeOptions::log() const {
+  if (logLevel == "errors") return LogLevel::Errors;
+  return logLevel == "requests" ? LogLevel::Requests : LogLevel::Info;
+}
+
+}  // namespace aglow::serve
