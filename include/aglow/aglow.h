@@ -23,7 +23,8 @@ typedef enum aglow_status {
   AGLOW_OUT_OF_RESOURCES = 4, /* more memory than there is or is allowed; more runs at once than may wait */
   AGLOW_DEVICE = 6,
   AGLOW_INTERNAL = 7, /* a fault in Aglow itself */
-  AGLOW_FILE = 8      /* a file cannot be read */
+  AGLOW_FILE = 8,     /* a file cannot be read */
+  AGLOW_INTERRUPTED = 130
 } aglow_status;
 
 /* The type of an element; the numbers are those of ONNX. Kinds narrower than a byte take one byte an element. */
@@ -105,6 +106,12 @@ aglow_status aglow_options_set_strict(aglow_options* options, int on);
  * the function returns. Null, the default: none. */
 typedef void (*aglow_warning)(const char* text, void* context);
 aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context);
+
+/* Asked from time to time by runs, each by its own thread; where it gives another number than 0, the run ends with
+ * AGLOW_INTERRUPTED, and touches nothing any more that is bound. Devices ask between batches of kernels, the
+ * interpreter between instructions; machine code runs to its end. Null, the default: none. */
+typedef int (*aglow_stop)(void* context);
+aglow_status aglow_options_set_stop(aglow_options* options, aglow_stop function, void* context);
 
 /* ---- models ---- */
 
@@ -232,6 +239,70 @@ aglow_status aglow_session_run(aglow_session* session, const aglow_tensor* input
 size_t aglow_results_count(const aglow_results* results);
 const aglow_tensor* aglow_results_get(const aglow_results* results, size_t index);
 void aglow_results_free(aglow_results* results); /* null is fine */
+
+/* ---- hosts: many networks on many devices ----
+ *
+ * A host keeps any number of networks on its devices, and answers each request that it accepts exactly once.
+ * docs/runtime.md says how devices are written. Any thread may call any of these. */
+typedef struct aglow_host aglow_host;
+
+/* Devices as in "cpu:0-3,memory=2G cpu:4-7", with spaces between; null or "": one of all cores. */
+aglow_status aglow_host_new(const char* devices, aglow_host** host);
+/* Requests that wait are cancelled, those that run are waited for. Not from a reply. Null is fine. */
+void aglow_host_free(aglow_host* host);
+
+/* Zeros and nulls are the defaults. */
+typedef struct aglow_network_options {
+  const char* version;        /* "1" */
+  int keep_current;           /* requests that name no version stay with the one they had */
+  int replicas;               /* 1 */
+  size_t queue;               /* requests under way or waiting, 1024 */
+  int64_t batch_rows;         /* requests are joined row by row up to so many; 1: they are not */
+  int64_t batch_delay_us;     /* that one may wait for others */
+  const int64_t* batch_sizes; /* rows are filled up to the next of these */
+  size_t batch_size_count;
+  const char* devices;   /* names, with spaces between; any */
+  int parts;             /* cut into so many; 0: whole, or cut where it does not fit */
+  const char* criterion; /* of the cut: "memory", "time", "communication", "pipeline", "support" */
+} aglow_network_options;
+
+/* Reads, compiles and loads a model file, and returns when it is ready. Where not all of it fits, nothing stays. */
+aglow_status aglow_host_add(aglow_host* host, const char* name, const char* path, const aglow_options* options,
+                            const aglow_network_options* network);
+/* Without a version (null) all of them. Requests that were accepted are still answered. */
+aglow_status aglow_host_remove(aglow_host* host, const char* name, const char* version);
+aglow_status aglow_host_set_current(aglow_host* host, const char* name, const char* version);
+
+typedef struct aglow_host_request {
+  const char* network;
+  const char* version; /* null: the current one */
+  const aglow_tensor* inputs;
+  size_t count;
+  int priority;       /* more goes first */
+  int64_t timeout_us; /* 0: none */
+} aglow_host_request;
+
+/* Waits for the answer. */
+aglow_status aglow_host_run(aglow_host* host, const aglow_host_request* request, aglow_results** results);
+/* Called once for a request that was accepted, from a thread of the host: with results, which are the caller's to free,
+ * or with a status and words that live until it returns. It must be short. */
+typedef void (*aglow_reply)(aglow_status status, const char* error, aglow_results* results, void* context);
+/* Returns at once. What the inputs point at has to stay until the reply. A status other than AGLOW_OK: it was refused,
+ * and there will be no reply. */
+aglow_status aglow_host_submit(aglow_host* host, const aglow_host_request* request, aglow_reply reply, void* context,
+                               uint64_t* id);
+/* 1: the reply says that it was cancelled; 0: it was sent already. */
+int aglow_host_cancel(aglow_host* host, uint64_t id);
+/* Refuses what comes from now on, and waits until all that was accepted is answered. */
+void aglow_host_drain(aglow_host* host);
+
+typedef struct aglow_network_statistics {
+  uint64_t accepted, refused, succeeded, failed, cancelled, expired, retried, runs;
+  size_t waiting, running, replicas;
+  double p50_us, p90_us, p99_us; /* from acceptance to answer */
+} aglow_network_statistics;
+aglow_status aglow_host_network_statistics(aglow_host* host, const char* name, const char* version,
+                                           aglow_network_statistics* statistics);
 
 #ifdef __cplusplus
 }

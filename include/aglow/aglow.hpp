@@ -48,6 +48,7 @@ struct Free {
   void operator()(aglow_request* request) const { aglow_request_free(request); }
   void operator()(aglow_session* session) const { aglow_session_close(session); }
   void operator()(aglow_results* results) const { aglow_results_free(results); }
+  void operator()(aglow_host* host) const { aglow_host_free(host); }
 };
 
 }  // namespace detail
@@ -96,6 +97,13 @@ public:
     warning_ = std::make_shared<detail::Warning>(std::move(warn));
     const aglow_warning call = [](const char* text, void* context) { (*static_cast<detail::Warning*>(context))(text); };
     return checked(aglow_options_set_warning(handle(), call, warning_.get()));
+  }
+
+  // Asked from time to time by each thread that runs a model on a device or in the interpreter; true ends the run. The
+  // function has to outlive what is loaded with these options.
+  Options& stopWhen(std::function<bool()>& asked) {
+    const aglow_stop call = [](void* context) { return (*static_cast<std::function<bool()>*>(context))() ? 1 : 0; };
+    return checked(aglow_options_set_stop(handle(), call, &asked));
   }
 
   // Of sessions: sizes to compile for at once, and whether inputs are padded to the next of them.
@@ -340,6 +348,71 @@ public:
 private:
   std::shared_ptr<detail::Warning> warning_;
   std::unique_ptr<aglow_session, detail::Free> handle_;
+};
+
+// Many networks on many devices; from any thread. Requests that wait when it goes are cancelled.
+class Host {
+public:
+  // "cpu:0-3,memory=2G cpu:4-7"; "": one of all cores.
+  explicit Host(const std::string& devices = {}) {
+    aglow_host* host = nullptr;
+    detail::check(aglow_host_new(devices.c_str(), &host));
+    handle_.reset(host);
+  }
+
+  void add(const std::string& name, const std::string& path, const Options& options = {},
+           const aglow_network_options& network = {}) {
+    detail::check(aglow_host_add(handle_.get(), name.c_str(), path.c_str(), options.handle(), &network));
+  }
+  // Without a version all of them.
+  void remove(const std::string& name, const std::string& version = {}) {
+    detail::check(aglow_host_remove(handle_.get(), name.c_str(), version.c_str()));
+  }
+  void setCurrent(const std::string& name, const std::string& version) {
+    detail::check(aglow_host_set_current(handle_.get(), name.c_str(), version.c_str()));
+  }
+
+  Results run(const std::string& network, const std::vector<aglow_tensor>& inputs) const {
+    aglow_host_request request = {};
+    request.network = network.c_str();
+    request.inputs = inputs.data();
+    request.count = inputs.size();
+    return run(request);
+  }
+  Results run(const aglow_host_request& request) const {
+    aglow_results* results = nullptr;
+    detail::check(aglow_host_run(handle_.get(), &request, &results));
+    return Results(results);
+  }
+  // Calls once, from a thread of the host, with a function that gives the results or throws. What the inputs point at
+  // stays until then.
+  uint64_t submit(const aglow_host_request& request, std::function<void(std::function<Results()>)> reply) const {
+    using Reply = std::function<void(std::function<Results()>)>;
+    auto holder = std::make_unique<Reply>(std::move(reply));
+    const aglow_reply call = [](aglow_status status, const char* error, aglow_results* results, void* context) {
+      const std::unique_ptr<Reply> own(static_cast<Reply*>(context));
+      const std::string text = error;
+      (*own)([status, text, results] {
+        if (status != AGLOW_OK) throw Error(status, text);
+        return Results(results);
+      });
+    };
+    uint64_t id = 0;
+    detail::check(aglow_host_submit(handle_.get(), &request, call, holder.get(), &id));
+    holder.release();
+    return id;
+  }
+  bool cancel(uint64_t id) const { return aglow_host_cancel(handle_.get(), id) != 0; }
+  void drain() const { aglow_host_drain(handle_.get()); }
+  aglow_network_statistics statistics(const std::string& network, const std::string& version = {}) const {
+    aglow_network_statistics statistics = {};
+    detail::check(aglow_host_network_statistics(handle_.get(), network.c_str(), version.c_str(), &statistics));
+    return statistics;
+  }
+  aglow_host* handle() const { return handle_.get(); }
+
+private:
+  std::unique_ptr<aglow_host, detail::Free> handle_;
 };
 
 }  // namespace v1

@@ -4,14 +4,23 @@
     y = model(x)
 """
 from ._core import version as __version__
+from ._draw import Svg
 from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ModelWarning,
                       ResourceError, UnsupportedError, UsageError)
+from ._host import Host, Network
 from ._images import images
-from ._model import Function, Model, State, TensorSpec, backends, compile, explain, load, ops
+from ._compile import backends, compile, explain, load, ops, parse
+from ._function import Function, State, TensorSpec
+from ._graph import Builder, Graph
+from ._model import Model
 from ._profile import Profile, QuantReport, profile, quant_report
+from ._reports import Buffer, Difference, Inspection, Memory, RunProfile, Step, Verification
 from ._trainer import Evaluation, History, Report, Trainer
+from ._values import Value
 
-__all__ = ["BadModelError", "DeviceError", "Error", "Evaluation", "Fault", "FileError", "Function", "History",
-           "InternalError", "MismatchError", "Model", "ModelWarning", "Profile", "QuantReport", "Report",
-           "ResourceError", "State", "TensorSpec", "Trainer", "UnsupportedError", "UsageError", "__version__",
-           "backends", "compile", "explain", "images", "load", "ops", "profile", "quant_report"]
+__all__ = ["BadModelError", "Buffer", "Builder", "DeviceError", "Difference", "Error", "Evaluation", "Fault",
+           "FileError", "Function", "Graph", "History", "Host", "Inspection", "InternalError", "Memory",
+           "MismatchError", "Model", "ModelWarning", "Network", "Profile", "QuantReport", "Report", "ResourceError",
+           "RunProfile", "State", "Step", "Svg", "TensorSpec", "Trainer", "UnsupportedError", "UsageError",
+           "Value", "Verification", "__version__", "backends", "compile", "explain", "images", "load", "ops",
+           "parse", "profile", "quant_report"]

@@ -10,6 +10,8 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
+Array = np.ndarray[Any, Any]
+
 ml_dtypes: Any
 try:
     import ml_dtypes
@@ -17,7 +19,7 @@ except ImportError:
     ml_dtypes = None
 
 # kind of the compiler: (numpy's type of the bits, name in ml_dtypes)
-_KINDS: dict[str, tuple[str, Optional[str]]] = {
+KINDS: dict[str, tuple[str, Optional[str]]] = {
     "f32": ("f4", None), "f64": ("f8", None), "f16": ("f2", None), "bf16": ("u2", "bfloat16"),
     "f8e4m3fn": ("u1", "float8_e4m3fn"), "f8e4m3fnuz": ("u1", "float8_e4m3fnuz"), "f8e5m2": ("u1", "float8_e5m2"),
     "f8e5m2fnuz": ("u1", "float8_e5m2fnuz"), "f8e8m0": ("u1", "float8_e8m0fnu"), "f4e2m1": ("u1", "float4_e2m1fn"),
@@ -27,20 +29,25 @@ _KINDS: dict[str, tuple[str, Optional[str]]] = {
     "qi8": ("i1", None), "qu8": ("u1", None), "qi16": ("i2", None), "qi32": ("i4", None),
 }
 
+_HOST = 1  # of DLPack's devices
+
 # Kinds whose arrays are numpy's own.
-NATIVE = frozenset(kind for kind, (_, name) in _KINDS.items() if name is None)
+NATIVE = frozenset(kind for kind, (_, name) in KINDS.items() if name is None)
 
 
-def bits_of(kind: str) -> np.dtype:
+NATIVE_DTYPES = {kind: np.dtype(KINDS[kind][0]) for kind in NATIVE}
+
+
+def bits_of(kind: str) -> np.dtype[Any]:
     """The type in which the elements of a kind lie in memory."""
-    return np.dtype(_KINDS[kind][0])
+    return np.dtype(KINDS[kind][0])
 
 
-def dtype_of(kind: str) -> np.dtype:
+def dtype_of(kind: str) -> np.dtype[Any]:
     """The type of arrays that callers see."""
     if kind == "string":
         return np.dtype(object)
-    name = _KINDS[kind][1]
+    name = KINDS[kind][1]
     narrow = getattr(ml_dtypes, name, None) if name else None
     return bits_of(kind) if narrow is None else np.dtype(narrow)
 
@@ -57,15 +64,33 @@ def _string_bytes(value: Any) -> tuple[tuple[int, ...], list[bytes]]:
     return array.shape, [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in words]
 
 
+def as_numpy(value: Any) -> Array:
+    """An array of numpy, which looks at the memory of another library's array (torch, jax, …) where that is the host's,
+    and is a copy of one on a device (cupy)."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
+        return np.asarray(value)
+    if getattr(value, "requires_grad", False):
+        value = value.detach()
+    try:
+        if value.__dlpack_device__()[0] != _HOST:
+            value = value.get() if hasattr(value, "get") else value.__array__()
+        return np.from_dlpack(value) if not isinstance(value, np.ndarray) else value
+    except (BufferError, RuntimeError, TypeError, AttributeError):
+        return np.asarray(value)
+
+
+def kind_of_dtype(dtype: np.dtype[Any]) -> str:
+    """The kind whose arrays have this type; TypeError where there is none."""
+    for kind in KINDS:
+        if dtype.newbyteorder("=") == dtype_of(kind):
+            return kind
+    raise TypeError(f"arrays of {dtype.name} are not supported")
+
+
 def kind_of(value: Any) -> str:
     """The kind that an array has by itself."""
-    array = np.asarray(value)
-    if array.dtype.kind in "SUOT":
-        return "string"
-    for kind in _KINDS:
-        if array.dtype.newbyteorder("=") == dtype_of(kind):
-            return kind
-    raise TypeError(f"arrays of {array.dtype.name} are not supported")
+    array = as_numpy(value)
+    return "string" if array.dtype.kind in "SUOT" else kind_of_dtype(array.dtype)
 
 
 def to_pair(value: Any, kind: str) -> tuple[str, Any]:
@@ -78,11 +103,11 @@ def to_pair(value: Any, kind: str) -> tuple[str, Any]:
     return kind, _string_bytes(value) if kind == "string" else _to_bits(value, kind)
 
 
-def _to_bits(value: Any, kind: str) -> np.ndarray:
+def _to_bits(value: Any, kind: str) -> Array:
     bits, dtype = bits_of(kind), dtype_of(kind)
     if isinstance(value, (bool, int, float, list, tuple)):
         value = np.asarray(value, dtype)
-    array = np.asarray(value)
+    array = as_numpy(value)
     if array.dtype != dtype and array.dtype != bits:
         if array.dtype.newbyteorder("=") != bits:
             raise TypeError(f"expected {dtype.name}, got {array.dtype.name}")
@@ -101,16 +126,17 @@ def to_map(value: Any, keys: str, kind: str) -> tuple[str, Any]:
     return "map", (to_pair(list(value), keys), to_pair(list(value.values()), kind))
 
 
-def from_pair(kind: str, array: Any) -> np.ndarray:
+def from_pair(kind: str, array: Any) -> Array:
     """The array as callers see it."""
+    bits: Array = array
     if kind in NATIVE:
-        return array
+        return bits
     if kind == "string":
         shape, words = array
         result = np.empty(len(words), object)
         result[:] = [word.decode("utf-8", "surrogateescape") for word in words]
         return result.reshape(shape)
     dtype = dtype_of(kind)
-    if dtype == array.dtype:
-        return array
-    return array.astype(dtype) if kind[0] in "iu" else array.view(dtype)
+    if dtype == bits.dtype:
+        return bits
+    return bits.astype(dtype) if kind[0] in "iu" else bits.view(dtype)

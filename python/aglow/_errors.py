@@ -86,6 +86,11 @@ _CLASSES = {kind.exit: kind for kind in (UsageError, BadModelError, UnsupportedE
                                          DeviceError, InternalError, FileError)}
 
 
+def usage(code: str, message: str, hint: str = "", where: str = "") -> UsageError:
+    """A fault of the caller."""
+    return UsageError([Fault(code, 1, message, where, hint)])
+
+
 def exception_of(faults: Sequence[tuple[str, int, str, str, str]], exit_code: int) -> Error:
     """The exception for faults of the compiler; `exit_code` is that of all of them together."""
     return _CLASSES.get(exit_code, InternalError)([Fault(*fault) for fault in faults])

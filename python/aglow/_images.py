@@ -12,9 +12,9 @@ from ._errors import Fault, FileError, UsageError
 _ENDINGS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".webp")
 
 
-def images(folder: Union[str, os.PathLike], *, size: Optional[tuple[int, int]] = None, crop: float = 1.0,
+def images(folder: Union[str, "os.PathLike[str]"], *, size: Optional[tuple[int, int]] = None, crop: float = 1.0,
            channels: str = "RGB", layout: str = "NCHW", mean: Union[float, Sequence[float]] = 0.0,
-           std: Union[float, Sequence[float]] = 1.0, scale: float = 1 / 255) -> Iterator[np.ndarray]:
+           std: Union[float, Sequence[float]] = 1.0, scale: float = 1 / 255) -> Iterator[np.ndarray[Any, Any]]:
     """The images of a folder, in the order of their names, each as float32 with a batch of one.
 
     size      height and width that they are resized to, by bilinear filtering; None: as they are
@@ -43,7 +43,7 @@ def _usage(message: str, where: str = "", hint: str = "") -> UsageError:
     return UsageError([Fault("E101", 1, message, where, hint)])
 
 
-def _pixels(path: str, size: Optional[tuple[int, int]], crop: float, channels: str) -> np.ndarray:
+def _pixels(path: str, size: Optional[tuple[int, int]], crop: float, channels: str) -> np.ndarray[Any, Any]:
     """Height, width, channels."""
     try:
         from PIL import Image
@@ -63,7 +63,7 @@ def _pixels(path: str, size: Optional[tuple[int, int]], crop: float, channels: s
         raise FileError([Fault("E801", 8, f"the image cannot be read: {fault}", path)]) from None
 
 
-def _pixmap(path: str, size: Optional[tuple[int, int]], crop: float, channels: str) -> np.ndarray:
+def _pixmap(path: str, size: Optional[tuple[int, int]], crop: float, channels: str) -> np.ndarray[Any, Any]:
     hint = "install Pillow: pip install pillow"
     if not path.lower().endswith((".pgm", ".ppm")):
         raise _usage("only portable pixmaps are read without Pillow", path, hint)
@@ -84,7 +84,7 @@ def _pixmap(path: str, size: Optional[tuple[int, int]], crop: float, channels: s
     return _ordered(pixels, channels)
 
 
-def _ordered(pixels: np.ndarray, channels: str) -> np.ndarray:
+def _ordered(pixels: np.ndarray[Any, Any], channels: str) -> np.ndarray[Any, Any]:
     if pixels.ndim == 2:
         pixels = pixels[..., None]
     return pixels[..., ::-1] if channels == "BGR" else pixels

@@ -8,8 +8,10 @@ import tempfile
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _core
-from ._errors import Fault, FileError
-from ._model import Function, Model, _checked, _profile_text, _read, _shapes, _threads, _usage, _value
+from ._compile import checked_threads, default_threads, profile_text, read
+from ._errors import Fault, FileError, usage
+from ._function import Function, value_of
+from ._model import Model, shape_lists
 
 
 class Profile:
@@ -23,7 +25,7 @@ class Profile:
         self.text = text
 
     @classmethod
-    def load(cls, path: Union[str, os.PathLike]) -> Profile:
+    def load(cls, path: Union[str, "os.PathLike[str]"]) -> Profile:
         """A file that `save` or `aglow profile` wrote."""
         try:
             with open(path, encoding="utf-8") as file:
@@ -32,7 +34,7 @@ class Profile:
             raise FileError([Fault("E801", 8, f"the profile cannot be read: {fault}", os.fspath(path))]) from None
         return cls(_core.join_profiles([text]))
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """What was at the path stays there until all is written."""
         path = os.fspath(path)
         handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".")
@@ -58,7 +60,7 @@ class Profile:
 
 def profile(model: Any, samples: Iterable[Any], *, init: Any = None, backend: Optional[str] = None,
             shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
-            threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
+            threads: Optional[int] = None, cache: Union[str, "os.PathLike[str]", bool, None] = None,
             disable: Iterable[str] = (), strict: bool = False, reach: Optional[float] = 25) -> Profile:
     """Runs a model on samples and gives the ranges of its values, for aglow.compile(..., precision="int8").
 
@@ -68,10 +70,10 @@ def profile(model: Any, samples: Iterable[Any], *, init: Any = None, backend: Op
 
     The other arguments are those of compile; `disable` and `strict` have to be the same there.
     """
-    core, name = _read(model, init)
+    core, name, _ = read(model, init)
     function = Model(core, name, {})._function()
     if reach is not None and not reach > 0:
-        raise _usage("E101", f"reach={reach!r}: expected decibels from above 0 on, or None")
+        raise usage("E101", f"reach={reach!r}: expected decibels from above 0 on, or None")
     how = _how(backend, shapes, dims, threads, cache, disable, strict)
     profiler = core.profiler(**how)
     first: list[dict[str, Any]] = []
@@ -81,7 +83,7 @@ def profile(model: Any, samples: Iterable[Any], *, init: Any = None, backend: Op
         if len(first) < _core.CHECKED_SAMPLES:
             first.append(inputs)
     if not first:
-        raise _usage("E102", "there are no samples")
+        raise usage("E102", "there are no samples")
     if reach is None:
         return Profile(profiler.text)
     return Profile(core.check_profile(**how, profile=profiler.text, samples=first, reach=float(reach)))
@@ -91,9 +93,9 @@ def _how(backend: Optional[str], shapes: Any, dims: Any, threads: Optional[int],
          strict: bool) -> dict[str, Any]:
     """How samples are run, as the compiler takes it."""
     return {"backend": backend or os.environ.get("AGLOW_BACKEND", ""),
-            "threads": _checked(threads, "threads") if threads else _threads(),
+            "threads": checked_threads(threads, "threads") if threads else default_threads(),
             "cache": "off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
-            "shapes": _shapes(shapes), "dims": dict(dims or {}), "disable": list(disable), "strict": strict}
+            "shapes": shape_lists(shapes), "dims": dict(dims or {}), "disable": list(disable), "strict": strict}
 
 
 def _inputs(function: Function, sample: Any) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def _inputs(function: Function, sample: Any) -> dict[str, Any]:
 
 
 def _measured(metric: Callable[[list[list[Any]]], float], samples: list[list[Any]]) -> float:
-    return metric([[_value(output) for output in outputs] for outputs in samples])
+    return metric([[value_of(output) for output in outputs] for outputs in samples])
 
 
 class QuantReport:
@@ -117,6 +119,7 @@ class QuantReport:
 
     @property
     def keep_float(self) -> list[str]:
+        """Layers that stay in floats to reach what was asked for."""
         return list(self.data.get("reach", {}).get("keep_float", []))
 
     def __str__(self) -> str:
@@ -131,7 +134,7 @@ def quant_report(model: Any, profile: Any, samples: Iterable[Any], *,
                  drop: Optional[float] = None, layers: bool = True, calibration: str = "", schema: str = "",
                  keep_float: Iterable[str] = (), init: Any = None, backend: Optional[str] = None,
                  shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None,
-                 threads: Optional[int] = None, cache: Union[str, os.PathLike, bool, None] = None,
+                 threads: Optional[int] = None, cache: Union[str, "os.PathLike[str]", bool, None] = None,
                  disable: Iterable[str] = (), strict: bool = False) -> QuantReport:
     """Compares a model in integers with the same in floats, value by value and layer by layer.
 
@@ -142,16 +145,16 @@ def quant_report(model: Any, profile: Any, samples: Iterable[Any], *,
 
     The other arguments are those of profile and compile.
     """
-    core, name = _read(model, init)
+    core, name, _ = read(model, init)
     function = Model(core, name, {})._function()
     values = [_inputs(function, sample) for sample in samples]
     if not values:
-        raise _usage("E102", "there are no samples")
+        raise usage("E102", "there are no samples")
     if profile is None:
-        raise _usage("E101", "a report needs a profile", "aglow.profile makes one")
+        raise usage("E101", "a report needs a profile", "aglow.profile makes one")
     measured = None if metric is None else functools.partial(_measured, metric)
     return QuantReport(*core.quant_report(
-        **_how(backend, shapes, dims, threads, cache, disable, strict), profile=_profile_text(profile),
+        **_how(backend, shapes, dims, threads, cache, disable, strict), profile=profile_text(profile),
         calibration=calibration, schema=schema, keep_float=list(keep_float), samples=values, metric=measured,
         reach=None if reach is None else float(reach), drop=None if drop is None else float(drop), layers=layers,
         title=name, metric_name=getattr(metric, "__name__", "metric")))

@@ -9,9 +9,12 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Seque
 import numpy as np
 
 from . import _arrays, _core
-from ._model import State, TensorSpec, _bytes, _checked, _shapes, _specs, _threads, _usage
+from ._compile import bytes_of, checked_threads, default_threads
+from ._errors import usage
+from ._function import State, TensorSpec, specs_of
+from ._model import shape_lists
 
-Path = Union[str, os.PathLike]
+Path = Union[str, "os.PathLike[str]"]
 Samples = Union[np.ndarray, Sequence[Any], Mapping[str, Any]]
 
 
@@ -96,13 +99,13 @@ class Trainer:
                  disable: Iterable[str] = (), strict: bool = False):
         named = isinstance(model, (str, os.PathLike))
         if init is not None and not named:
-            raise _usage("E101", "an init net belongs to a model that is a path")
+            raise usage("E101", "an init net belongs to a model that is a path")
         if recompute is not None and recompute < 1:
-            raise _usage("E101", f"recompute is {recompute}; expected a number of bytes")
+            raise usage("E101", f"recompute is {recompute}; expected a number of bytes")
         if precision not in ("float", "bf16"):
-            raise _usage("E101", f"precision is '{precision}'; expected float or bf16")
+            raise usage("E101", f"precision is '{precision}'; expected float or bf16")
         self._core = _core.open_trainer(
-            path=os.fspath(model) if named else "", data=None if named else _bytes(model),
+            path=os.fspath(model) if named else "", data=None if named else bytes_of(model),
             init=os.fspath(init) if init is not None else "", loss=loss, output=output or "",
             loss_settings={name: float(value) for name, value in (loss_settings or {}).items()}, optimizer=optimizer,
             settings={name: float(value) for name, value in (settings or {}).items()}, clip_value=float(clip_value),
@@ -111,12 +114,12 @@ class Trainer:
             initializers=[(name, os.fspath(how)) for name, how in (initialize or {}).items()],
             function=function or "", batch=batch, accumulate=accumulate, sample_axes=dict(sample_axes or {}),
             fixed={name: _arrays.to_pair(value, "any") for name, value in (inputs or {}).items()},
-            shapes=_shapes(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
-            threads=_checked(threads, "threads") if threads else _threads(),
+            shapes=shape_lists(shapes), dims=dict(dims or {}), backend=backend or os.environ.get("AGLOW_BACKEND", ""),
+            threads=checked_threads(threads, "threads") if threads else default_threads(),
             cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
             memory_limit=memory_limit or 0, disable=list(disable), strict=strict, seed=seed,
             recompute=recompute or 0, precision=precision)
-        self.inputs: tuple[TensorSpec, ...] = _specs(self._core.inputs)
+        self.inputs: tuple[TensorSpec, ...] = specs_of(self._core.inputs)
         self._state = State(self._core)
 
     @property
@@ -159,7 +162,7 @@ class Trainer:
         shown = sys.stderr.isatty() if progress is None else progress
         told = tuple(callbacks)
 
-        def report(made: tuple) -> bool:
+        def report(made: tuple[Any, ...]) -> bool:
             if shown:
                 _show(made)
             return any([bool(callback(Report(*made))) for callback in told])
@@ -167,7 +170,7 @@ class Trainer:
         held = None if validation is None else (self._samples(validation[0]), self._target(validation[1]))
         found = self._core.fit(
             self._samples(inputs), self._target(target), epochs=epochs, rate=float(rate),
-            schedule="constant" if rates else schedule, rate_of=rates and (lambda step: float(rates(step))),
+            schedule=schedule if isinstance(schedule, str) else "constant", rate_of=rates and (lambda step: float(rates(step))),
             shuffle=shuffle, drop_last=drop_last, validation=held, patience=patience, min_delta=float(min_delta),
             restore_best=restore_best, checkpoint=os.fspath(checkpoint) if checkpoint is not None else "",
             checkpoint_every=checkpoint_every, resume=resume, report=report if shown or told else None)
@@ -178,7 +181,7 @@ class Trainer:
         """The loss over samples, without a step."""
         return Evaluation(*self._core.evaluate(self._samples(inputs), self._target(target)))
 
-    def predict(self, inputs: Samples) -> np.ndarray:
+    def predict(self, inputs: Samples) -> np.ndarray[Any, Any]:
         """The output that is trained, for each sample."""
         return _arrays.from_pair(*self._core.predict(self._samples(inputs)))
 
@@ -203,23 +206,23 @@ class Trainer:
     def _samples(self, inputs: Samples) -> dict[str, Any]:
         if not isinstance(inputs, Mapping):
             if len(self.inputs) != 1:
-                raise _usage("E102", f"the model has {len(self.inputs)} inputs: expected a dict of arrays",
+                raise usage("E102", f"the model has {len(self.inputs)} inputs: expected a dict of arrays",
                              "its inputs are " + ", ".join(spec.name for spec in self.inputs))
             inputs = {self.inputs[0].name: inputs}
         kinds = {spec.name: spec._kind for spec in self.inputs}
         try:
             return {name: _arrays.to_pair(value, kinds.get(name, "any")) for name, value in inputs.items()}
         except (TypeError, ValueError) as fault:
-            raise _usage("E102", str(fault)) from None
+            raise usage("E102", str(fault)) from None
 
     def _target(self, target: Any) -> tuple[str, Any]:
         try:
             return _arrays.to_pair(np.asarray(target), "any")
         except (TypeError, ValueError) as fault:
-            raise _usage("E102", f"the target: {fault}") from None
+            raise usage("E102", f"the target: {fault}") from None
 
 
-def _show(made: tuple) -> None:
+def _show(made: tuple[Any, ...]) -> None:
     of_epoch = made[0]
     line = _core.epoch_line(made) if of_epoch else _core.progress_line(made, shutil.get_terminal_size().columns)
     print(f"\r{line}\x1b[K", end="\n" if of_epoch else "", file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ import onnx
 from onnx import helper
 from onnx.backend import base
 
-from . import _model
+from . import _compile, _model
 
 
 class BackendRep(base.BackendRep):
@@ -37,13 +37,13 @@ class Backend(base.Backend):
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether all operators of the model are known; whether their uses are is known when it is prepared."""
-        known = {*_model.ops(), *(_name(function.domain, function.name) for function in model.functions)}
+        known = {*_compile.ops(), *(_name(function.domain, function.name) for function in model.functions)}
         return cls.supports_device(device) and all(
             _name(node.domain, node.op_type) in known for node in model.graph.node)
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        return BackendRep(_model.compile(model, **kwargs))
+        return BackendRep(_compile.compile(model, **kwargs))
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@
 #include "runtime/network.h"
 #include "support/machine.h"
 #include "support/quote.h"
+#include "support/stop.h"
 #include "support/words.h"
 
 namespace aglow {
@@ -142,11 +143,13 @@ using namespace aglow;
 struct aglow_request {
   Network* network;
   size_t function;
+  std::function<bool()> stop;
   Bound inputs, outputs;
 
   Status run() const {
     AGLOW_OK(inputs.check());
     AGLOW_OK(outputs.check());
+    const StopScope scope(stop);
     return network->run(function, inputs.refs(), outputs.refs());
   }
 };
@@ -161,6 +164,7 @@ struct aglow_model {
   std::deque<Slots> functions;         // of the network, and one without slots for none
   std::deque<aglow_request> requests;  // the model's own, by function
   size_t selected = 0;
+  std::function<bool()> stop;  // asked by runs
   std::deque<Slot> states;
   std::string target;
   aglow_model_info info = {};
@@ -169,6 +173,7 @@ struct aglow_model {
   aglow_request request(size_t function) const {
     return {.network = network.get(),
             .function = function,
+            .stop = stop,
             .inputs = Bound(functions[function].inputs, network->inputs(function).size(), "input"),
             .outputs = Bound(functions[function].outputs, network->outputs(function).size(), "output")};
   }
@@ -188,6 +193,7 @@ aglow_status load(Diagnosed<Compilation> compiled, const aglow_options& options,
   if (!network.ok()) return fail(network.error());
   auto model = std::make_unique<aglow_model>();
   model->network = *std::move(network);
+  model->stop = options.stop;
   const std::span<const Interface> functions = model->network->functions();
   for (size_t i = 0; i < functions.size(); ++i) {
     aglow_model::Slots& slots = model->functions.emplace_back();
@@ -370,6 +376,14 @@ aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning fun
   return setting(options != nullptr, [&]() -> Status {
     options->warning = function;
     options->warningContext = context;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_stop(aglow_options* options, aglow_stop function, void* context) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->stop = nullptr;
+    if (function != nullptr) options->stop = [function, context] { return function(context) != 0; };
     return {};
   });
 }

@@ -1,6 +1,7 @@
 // What callers of the C interface say about compiling.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct aglow_options {
   bool pad = false;
   aglow_warning warning = nullptr;  // called with what is accepted
   void* warningContext = nullptr;
+  std::function<bool()> stop = nullptr;  // asked by runs
 };
 
 namespace aglow {

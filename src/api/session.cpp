@@ -4,17 +4,16 @@
 #include "aglow/aglow.h"
 #include "api/faults.h"
 #include "api/options.h"
+#include "api/results.h"
 #include "api/tensors.h"
 #include "import/model_file.h"
+#include "support/stop.h"
 
 using namespace aglow;
 
 struct aglow_session {
   std::unique_ptr<Session> session;
-};
-
-struct aglow_results {
-  std::deque<NamedTensor> tensors;
+  std::function<bool()> stop;  // asked by runs
 };
 
 namespace {
@@ -29,7 +28,7 @@ aglow_status open(Result<onnx::Model> model, const aglow_options& options, std::
                          .pad = options.pad};
   auto opened = Session::open(*std::move(model), std::move(request));
   if (!opened.ok()) return fail(place.empty() ? opened.diagnostics() : Diagnostics(opened.diagnostics()).at(place));
-  *session = new aglow_session{*std::move(opened)};
+  *session = new aglow_session{*std::move(opened), options.stop};
   return AGLOW_OK;
 }
 
@@ -62,6 +61,7 @@ aglow_status aglow_session_run(aglow_session* session, const aglow_tensor* input
     const onnx::Graph& graph = session->session->graph();
     const auto values = inputsOf(graph, inputs, count);
     if (!values.ok()) return fail(values.error());
+    const StopScope scope(session->stop);
     auto outputs = session->session->run(*values);
     if (!outputs.ok()) return fail(outputs.diagnostics());
     auto made = std::make_unique<aglow_results>();

@@ -13,6 +13,11 @@ Error caught(const std::exception& fault) {
   return {.code = Code::Internal, .message = fault.what()};
 }
 
+bool signalCame() {
+  const nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
 void raise(const Diagnostics& diagnostics) {
   nb::list errors;
   for (const Error& error : diagnostics.errors()) {

@@ -14,6 +14,9 @@ namespace aglow::python {
 template <class Body>
 auto released(const Body& body);
 
+// Whether a signal came while Python could not see to it (Ctrl-C): for runs, which then end. The exception is set.
+bool signalCame();
+
 // What a body threw, as an error.
 Error caught(const std::exception& fault);
 

@@ -78,11 +78,7 @@ Diagnosed<std::unique_ptr<Model>> Model::read(const std::string& path, const std
     if (!isPackage(path)) options.stopAfter = path.ends_with(".graph") ? "import" : "memory";
     auto compiled = compileTextFile(path, options);
     if (!compiled.ok()) return compiled.diagnostics();
-    for (const Interface& interface : compiled->interfaces) {
-      FunctionSpec& function = model->functions_.emplace_back(FunctionSpec{.name = interface.function});
-      for (const Port& port : interface.inputs) function.inputs.push_back(specOf(port));
-      for (const Port& port : interface.outputs) function.outputs.push_back(specOf(port));
-    }
+    model->describe(*compiled);
     if (isPackage(path)) model->package_ = *std::move(compiled);
     return model;
   }
@@ -100,6 +96,25 @@ Diagnosed<std::unique_ptr<Model>> Model::parse(const SharedBytes& file, const Sh
   model->model_ = *std::move(parsed);
   model->describe(model->model_->graph);
   return model;
+}
+
+Diagnosed<std::unique_ptr<Model>> Model::ofText(TextForm form) {
+  CompileOptions options;
+  options.stopAfter = form.isProgram() ? "memory" : "import";
+  auto compiled = compileText(form, options);
+  if (!compiled.ok()) return compiled.diagnostics();
+  auto model = std::make_unique<Model>();
+  model->describe(*compiled);
+  model->form_ = std::move(form);
+  return model;
+}
+
+void Model::describe(const Compilation& compiled) {
+  for (const Interface& interface : compiled.interfaces) {
+    FunctionSpec& function = functions_.emplace_back(FunctionSpec{.name = interface.function});
+    for (const Port& port : interface.inputs) function.inputs.push_back(specOf(port));
+    for (const Port& port : interface.outputs) function.outputs.push_back(specOf(port));
+  }
 }
 
 void Model::describe(const onnx::Graph& graph) {
@@ -140,7 +155,10 @@ Diagnosed<WatchedModel::CompileFor> Model::compiler() const {
   if (package_)
     return Error{.code = Code::Usage, .message = "a package is compiled: profile the model that it was made from"};
   return WatchedModel::CompileFor([this](const CompileOptions& how, const onnx::ImportOptions& sizes) {
-    return model_ ? compileModel(*model_, how, sizes) : compileTextFile(path_, how);
+    SessionOptions options;
+    options.compile = how;
+    options.import = sizes;
+    return compileWhole(options);
   });
 }
 
@@ -152,12 +170,29 @@ Diagnosed<std::unique_ptr<Profiler>> Model::profiler(const SessionOptions& optio
 
 Diagnosed<Unit> Model::openText(const SessionOptions& options) {
   const bool opened = package_ && options.compile.backend != kReferenceBackend;
-  auto compiled =
-      opened ? Diagnosed<Compilation>(*std::exchange(package_, {})) : compileTextFile(path_, options.compile);
+  auto compiled = opened ? Diagnosed<Compilation>(*std::exchange(package_, {})) : compileWhole(options);
   if (!compiled.ok()) return compiled.diagnostics();
   auto network = Network::load(*std::move(compiled), options.backend);
   if (!network.ok()) return network.error();
   network_ = *std::move(network);
+  return Unit{};
+}
+
+Diagnosed<Model::Whole> Model::whole(const std::string& function, const Inputs& inputs) {
+  if (network_) {
+    const auto number = network_->find(function);
+    if (!number.ok()) return placed(number.error());
+    return Whole{network_, *number};
+  }
+  auto network = session_->whole(inputs);
+  if (!network.ok()) return placed(network.diagnostics());
+  return Whole{*std::move(network), 0};
+}
+
+Diagnosed<Unit> Model::run(const Whole& whole, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
+  const Status ran =
+      session_ ? session_->run(*whole.network, inputs, outputs) : whole.network->run(whole.function, inputs, outputs);
+  if (!ran.ok()) return placed(ran.error());
   return Unit{};
 }
 
@@ -212,10 +247,14 @@ void Model::resetState() {
   if (network_) network_->resetState();
 }
 
+Diagnosed<Compilation> Model::compileWhole(const SessionOptions& options) const {
+  if (model_) return compileModel(*model_, options.compile, options.import);
+  return form_ ? compileText(*form_, options.compile) : compileTextFile(path_, options.compile);
+}
+
 // As far as the options say, which has to be where there is a graph, or a program.
-Diagnosed<Compilation> Model::compiled(const SessionOptions& options, bool onProgram) const {
-  auto result =
-      model_ ? compileModel(*model_, options.compile, options.import) : compileTextFile(path_, options.compile);
+Diagnosed<Compilation> Model::compiledTo(const SessionOptions& options, bool onProgram) const {
+  auto result = compileWhole(options);
   if (!result.ok()) return model_ ? placed(result.diagnostics()) : result.diagnostics();
   if (onProgram == (result->module == nullptr)) return result;
   return Error{.code = Code::Usage,
@@ -225,13 +264,13 @@ Diagnosed<Compilation> Model::compiled(const SessionOptions& options, bool onPro
 }
 
 Diagnosed<std::string> Model::text(const SessionOptions& options, bool onProgram) const {
-  auto result = compiled(options, onProgram);
+  auto result = compiledTo(options, onProgram);
   if (!result.ok()) return result.diagnostics();
   return onProgram ? print(result->programs) : print(*result->module);
 }
 
 Diagnosed<Unit> Model::exportTo(const std::string& path, const SessionOptions& options, bool externalData) const {
-  auto result = compiled(options, false);
+  auto result = compiledTo(options, false);
   if (!result.ok()) return result.diagnostics();
   const auto chosen = chooseFunction(result->functionNames(), {});
   if (!chosen.ok()) return placed(chosen.error());

@@ -13,14 +13,19 @@
 #include "import/onnx/op_import.h"
 #include "ops/all_ops.h"
 #include "python/arrays.h"
+#include "python/calls.h"
 #include "python/errors.h"
+#include "python/graph.h"
+#include "python/host.h"
 #include "python/model.h"
 #include "python/names.h"
+#include "python/reports.h"
 #include "python/trainer.h"
 #include "quant/profile_file.h"
 #include "quant/quantize.h"
 #include "runtime/threads.h"
 #include "support/machine.h"
+#include "support/stop.h"
 
 namespace aglow::python {
 
@@ -51,6 +56,18 @@ SharedBytes shared(const nb::bytes& data) {
 Model* parseModel(const nb::bytes& data, const std::optional<nb::bytes>& init) {
   const SharedBytes file = shared(data), weights = init ? shared(*init) : SharedBytes{};
   std::unique_ptr<Model> model = released([&] { return Model::parse(file, init ? &weights : nullptr); });
+  return model.release();
+}
+
+// The graph as it is now: what is built on afterwards is another model.
+Model* modelOf(const Graph& graph) {
+  std::unique_ptr<Model> model = released([&] { return Model::ofText(textFormOf(*graph.module)); });
+  return model.release();
+}
+
+Model* parseText(nb::handle written) {
+  TextForm form{.text = bytesOf(written), .blobs = {}};
+  std::unique_ptr<Model> model = released([&] { return Model::ofText(std::move(form)); });
   return model.release();
 }
 
@@ -288,7 +305,10 @@ void setState(Model& model, nb::handle name, nb::handle value) {
 nb::list run(Model& model, nb::handle function, const nb::dict& inputs) {
   const std::string name = bytesOf(function);
   const Inputs given = inputsOf(inputs);
-  std::vector<ModelValue> outputs = released([&] { return model.run(name, given); });
+  std::vector<ModelValue> outputs = released([&] {
+    const StopScope scope(signalCame);
+    return model.run(name, given);
+  });
   nb::list results;
   for (ModelValue& value : outputs) results.append(objectOf(std::move(value)));
   return results;
@@ -296,7 +316,7 @@ nb::list run(Model& model, nb::handle function, const nb::dict& inputs) {
 
 Result<SessionOptions> stageOptions(const Model& model, const std::string& after, const Shapes& shapes,
                                     const Dims& dims) {
-  AGLOW_OK(checkStage(after));
+  if (!after.empty()) AGLOW_OK(checkStage(after));
   SessionOptions options = model.options();
   options.compile.stopAfter = after;
   for (const auto& [name, shape] : shapes) options.import.shapes[name] = shape;
@@ -319,6 +339,26 @@ void exportTo(const Model& model, const std::string& after, const Shapes& shapes
     if (!options.ok()) return options.error();
     return model.exportTo(path, *options, externalData);
   });
+}
+
+SessionOptions sizedOptions(const Model& model, const std::string& after, const Shapes& shapes, const Dims& dims) {
+  return released([&]() -> Diagnosed<SessionOptions> {
+    auto options = stageOptions(model, after, shapes, dims);
+    if (!options.ok()) return options.error();
+    return *std::move(options);
+  });
+}
+
+// A graph to look at or to go on with.
+Graph graphOf(const Model& model, const std::string& after, const Shapes& shapes, const Dims& dims) {
+  const SessionOptions options = sizedOptions(model, after, shapes, dims);
+  return {released([&]() -> Diagnosed<std::shared_ptr<Module>> {
+    auto compiled = model.compileWhole(options);
+    if (!compiled.ok()) return model.placed(compiled.diagnostics());
+    if (!compiled->module)
+      return Error{.code = Code::Usage, .message = "after '" + after + "' there is a program, and no graph any more"};
+    return std::shared_ptr<Module>(std::move(compiled->module));
+  })};
 }
 
 nb::list operators() {
@@ -348,9 +388,14 @@ NB_MODULE(_core, m) {
   });
   m.def("read", &readModel, nb::arg("path"), nb::arg("init"), nb::rv_policy::take_ownership);
   m.def("parse", &parseModel, nb::arg("data"), nb::arg("init").none(), nb::rv_policy::take_ownership);
+  m.def("parse_text", &parseText, nb::arg("text"), nb::rv_policy::take_ownership);
+  m.def("model_of", &modelOf, nb::arg("graph"), nb::rv_policy::take_ownership);
+  m.def("compare", &compareArrays, nb::arg("got"), nb::arg("expected"), nb::arg("rtol"), nb::arg("atol"));
   m.def("join_profiles", &joinProfiles, nb::arg("texts"));
   m.attr("CHECKED_SAMPLES") = ProfileGoal::kSamples;
   addTrainer(m);
+  addHost(m);
+  addGraph(m);
   nb::class_<Profiler>(m, "Profiler")
       .def("add", &addSample, nb::arg("inputs"))
       .def_prop_ro("text", [](Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
@@ -378,12 +423,43 @@ NB_MODULE(_core, m) {
              return texts;
            })
       .def("run", &run, nb::arg("function"), nb::arg("inputs"))
+      .def(
+          "memory",
+          [](const Model& model, const Shapes& shapes, const Dims& dims) {
+            return memoryOf(model, sizedOptions(model, "", shapes, dims));
+          },
+          nb::arg("shapes"), nb::arg("dims"))
+      .def(
+          "profile",
+          [](const Model& model, const std::string& function, const nb::dict& inputs, int runs) {
+            return profileOf(model, model.options(), function, inputs, runs);
+          },
+          nb::arg("function"), nb::arg("inputs"), nb::arg("runs"))
+      .def("survey", [](const Model& model) { return surveyOf(model, model.options()); })
+      .def(
+          "emit",
+          [](const Model& model, const std::string& folder, const std::string& what, const std::string& name,
+             bool threads, bool weightsInC, const std::string& triple, const std::string& processor,
+             const Shapes& shapes, const Dims& dims) {
+            emitCode(model, sizedOptions(model, "", shapes, dims), folder, what, name, threads, weightsInC, triple,
+                     processor);
+          },
+          nb::arg("folder"), nb::arg("what"), nb::arg("name"), nb::arg("threads"), nb::arg("weights_in_c"),
+          nb::arg("target"), nb::arg("processor"), nb::arg("shapes"), nb::arg("dims"))
+      .def(
+          "save",
+          [](const Model& model, const std::string& path, const Shapes& shapes, const Dims& dims) {
+            saveTo(model, sizedOptions(model, "", shapes, dims), path);
+          },
+          nb::arg("path"), nb::arg("shapes"), nb::arg("dims"))
+      .def("graph", &graphOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"))
       .def("state", &stateOf, nb::arg("name"))
       .def("set_state", &setState, nb::arg("name"), nb::arg("value"))
       .def("reset_state", &Model::resetState, nb::call_guard<nb::gil_scoped_release>())
       .def("text", &textOf, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("on_program"))
       .def("export", &exportTo, nb::arg("after"), nb::arg("shapes"), nb::arg("dims"), nb::arg("path"),
            nb::arg("external_data"));
+  addCalls(m);
 }
 
 }  // namespace aglow::python
