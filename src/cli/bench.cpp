@@ -5,11 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "backends/opencl/opencl.h"
+#include "backends/opencl/peak.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
+#include "cli/model_page.h"
 #include "cli/profile.h"
 #include "cli/random_inputs.h"
 #include "cli/run_request.h"
+#include "cli/transfers.h"
 #include "compile/text_files.h"
 
 namespace aglow::cli {
@@ -18,11 +22,14 @@ namespace {
 
 struct BenchOptions {
   RunRequest request;
-  int runs = 0;  // 0: as many as fit into the time
+  int runs = 0;     // 0: as many as fit into the time
+  int warmup = -1;  // the same; -1: a tenth of what is measured
   int streams = 1;
   double seconds = 2;
-  bool json = false, instructions = false;
-  std::string trace;
+  bool json = false, instructions = false, quiet = false;
+  std::string trace, html;
+
+  bool profiles() const { return instructions || !trace.empty() || !html.empty(); }
 };
 
 constexpr int kFewestRuns = 3;
@@ -124,13 +131,13 @@ std::string text(const nlohmann::ordered_json& report) {
 }
 
 Result<Measured> measureWarm(const Runners& runners, const BenchOptions& bench) {
-  AGLOW_OK(measure(runners, (bench.runs + 9) / 10, 1, bench.seconds / 10));
+  if (bench.warmup > 0) AGLOW_OK(measure(runners, bench.warmup, 1, 0));
+  if (bench.warmup < 0) AGLOW_OK(measure(runners, (bench.runs + 9) / 10, 1, bench.seconds / 10));
   return measure(runners, bench.runs, kFewestRuns, bench.seconds);
 }
 
 Status print(const BenchOptions& bench, const nlohmann::ordered_json& result, const std::string& table) {
-  return printOut(bench.json ? result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-                             : text(result) + table);
+  return bench.json ? printJson(result) : printOut(text(result) + table);
 }
 
 bool isDynamic(const Diagnostics& diagnostics) {
@@ -140,16 +147,19 @@ bool isDynamic(const Diagnostics& diagnostics) {
 
 Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.request.model.model); };
-  if (bench.instructions || !bench.trace.empty())
-    return failed(Status(Error{.code = Code::UnsupportedFeature,
-                               .message = "shapes depend on values, and the model is compiled in parts; --instructions "
-                                          "and --trace are for models that are compiled whole"}));
+  if (bench.profiles())
+    return failed(
+        Status(Error{.code = Code::UnsupportedFeature,
+                     .message = "shapes depend on values, and the model is compiled in parts; --instructions, "
+                                "--trace and --html are for models that are compiled whole"}));
   auto opened = openSession(bench.request);
   if (!opened.ok()) return opened.diagnostics();
   const int64_t ready = privateBytes();
-  const auto options = bench.request.parse();
+  auto options = bench.request.parse();
   if (!options.ok()) return failed(options);
-  // Random values for the inputs that were not given; an error when a size is open.
+  // Random values for the inputs that were not given.
+  options->import.given = opened->inputs;
+  bench.request.model.takeOnes(opened->session->graph(), options->import);
   auto inputs = randomInputs(opened->session->graph(), opened->inputs, options->import, 1);
   if (!inputs.ok()) return Diagnostics(inputs.diagnostics().errors().front()).at(bench.request.model.model);
   opened->inputs = *std::move(inputs);
@@ -164,20 +174,29 @@ Diagnosed<Unit> benchParts(const BenchOptions& bench) {
   return Unit{};
 }
 
-Diagnosed<Unit> execute(const BenchOptions& bench) {
+Diagnosed<Unit> execute(BenchOptions bench) {
   const auto failed = [&](const auto& result) { return Diagnostics(result.error()).at(bench.request.model.model); };
   if (!bench.request.model.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to measure"};
   if (bench.request.model.functions.size() > 1)
     return Error{.code = Code::Usage, .message = "bench measures one function: --function takes one name"};
-  if (bench.streams > 1 && (bench.instructions || !bench.trace.empty()))
+  if (bench.streams > 1 && bench.profiles())
     return Error{.code = Code::Usage,
-                 .message = "--instructions and --trace show one run at a time, without --streams"};
+                 .message = "--instructions, --trace and --html show one run at a time, without --streams"};
+  std::optional<ModelPage> page;
+  if (!bench.html.empty()) {
+    page.emplace();
+    bench.request.onStage = [&](const StageEvent& event) { page->observe(event); };
+  }
   std::optional<Profile> profile;
   size_t function = 0;
+  std::shared_ptr<const OpenClBackend> device;  // that it runs on, if any
   auto opened = openNetwork(bench.request, [&](const Compilation& compilation) -> Status {
+    device = std::dynamic_pointer_cast<const OpenClBackend>(compilation.backend);
     AGLOW_TRY(function, chooseFunction(compilation.functionNames(), {}));
-    if (bench.instructions || !bench.trace.empty()) profile.emplace(compilation.programs[function]);
+    if (bench.profiles())
+      profile.emplace(compilation.programs[function], timelineOf(compilation.programs[function], *compilation.backend));
+    if (page) page->add(compilation);
     return {};
   });
   if (!opened.ok()) return isDynamic(opened.diagnostics()) ? benchParts(bench) : opened.diagnostics();
@@ -199,33 +218,51 @@ Diagnosed<Unit> execute(const BenchOptions& bench) {
       profile->finishRun();
     }
     if (!bench.trace.empty())
-      if (const Status written = writeTextFile(bench.trace, profile->trace()); !written.ok())
+      if (const Status written = writeOut(bench.trace, profile->trace()); !written.ok())
         return Diagnostics(written.error());
-    if (bench.instructions) {
-      const MachinePeak peak = measurePeak(threads);
-      if (bench.json) result["profile"] = profile->json(peak);
-      table = "\n" + profile->table(peak);
+    if (bench.instructions || page) {
+      const auto peak =
+          device == nullptr ? Result(measurePeak(threads)) : opencl::measuredPeak(device->device(), device->cache());
+      if (!peak.ok()) return failed(peak);
+      if (page) {
+        page->add(function, profile->json(*peak), result);
+        if (const Status written = std::move(*page).write(bench.html, bench.request.model.model); !written.ok())
+          return Diagnostics(written.error());
+      }
+      if (bench.instructions && bench.json) result["profile"] = profile->json(*peak);
+      if (bench.instructions) table = "\n" + profile->table(*peak);
     }
   }
+  if (bench.quiet) return Unit{};
   if (const Status printed = print(bench, result, table); !printed.ok()) return Diagnostics(printed.error());
   return Unit{};
 }
 
 }  // namespace
 
+Diagnosed<Unit> writeModelPage(const ModelOptions& model, const std::string& file) {
+  constexpr double kSeconds = 0.5;
+  BenchOptions bench{.request = {.model = model}, .seconds = kSeconds, .quiet = true, .html = file};
+  bench.request.onesForOpenSizes = true;
+  return execute(std::move(bench));
+}
+
 Command benchCommand() {
   auto options = std::make_shared<BenchOptions>();
-  Command command{.name = "bench",
-                  .doc = "Compile a model in memory and measure how fast it runs",
-                  .options = options->request.options(),
-                  .footer =
-                      "Inputs that are not given are random, always the same ones. Runs that warm up come first "
-                      "and do not count.\n\n"
-                      "Examples:\n  aglow bench model.onnx --threads 1\n"
-                      "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
-                      "  aglow bench model.onnx --streams 8\n"
-                      "  aglow bench model.onnx --instructions --trace run.json",
-                  .action = [options] { return finish(execute(*options)); }};
+  options->request.onesForOpenSizes = true;
+  Command command{
+      .name = "bench",
+      .doc = "Compile a model in memory and measure how fast it runs",
+      .options = options->request.options(),
+      .footer =
+          "Inputs that are not given are random, always the same ones; sizes that are open are taken as 1. Runs "
+          "that warm up come first and do not count.\n\n"
+          "Examples:\n  aglow bench model.onnx --threads 1\n"
+          "  aglow bench model.onnx --dim batch=8 --seconds 10 --json\n"
+          "  aglow bench model.onnx --streams 8\n"
+          "  aglow bench model.onnx --instructions --trace run.json --html run.html",
+      .action = [options] { return finish(execute(*options)); }};
+  addTo(command.options, options->request.media.options());
   addTo(command.options,
         {options->request.padding(),
          {"--runs", &options->runs, "Measure N runs", "N", Between{1, 1000000000}},
@@ -236,6 +273,8 @@ Command benchCommand() {
           .check = UpTo{1e9},
           .showDefault = true,
           .excludes = "--runs"},
+         {"--warmup", &options->warmup, "Runs before those that are measured (default: a tenth of them)", "N",
+          Between{0, 1000000000}},
          {"--streams", &options->streams,
           "Keep N runs under way at a time, from as many threads, and measure how many there are a second", "N",
           Between{1, kMaxContexts}},
@@ -243,7 +282,8 @@ Command benchCommand() {
           Between{1, kMaxContexts}},
          {"--json", &options->json, "Output for programs"},
          {"--instructions", &options->instructions, "Show what each instruction takes, against the machine's peak"},
-         {"--trace", &options->trace, "Write one run for Perfetto or chrome://tracing", "FILE"}});
+         {"--trace", &options->trace, "Write one run for Perfetto or chrome://tracing", "FILE"},
+         {"--html", &options->html, "Write a page: graph, stages, memory, and where the time goes", "FILE"}});
   return command;
 }
 

@@ -3,7 +3,7 @@
 
 #include <charconv>
 #include <filesystem>
-#include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "backends/cpu/bundle/c_names.h"
 #include "cli/cli.h"
@@ -30,7 +30,8 @@ struct EmitOptions {
   std::vector<std::string> emit;
   std::vector<int64_t> batches;
   std::string outputDir, name, prefix, weights = "bin";
-  bool threads = false, debug = false, externalData = false;
+  std::string maxSize;
+  bool threads = false, debug = false, externalData = false, sizes = false, json = false;
 
   bool toFolder() const { return !outputDir.empty() && outputDir != "-"; }
   // Of files and functions.
@@ -206,9 +207,40 @@ Diagnosed<Compilation> compileVariant(FileSet& files, const EmitOptions& emit, c
   };
   auto compiled = compile(file, options);
   if (!compiled.ok()) return compiled;
-  if (emit.model.timing) std::cerr << timingTable(*compiled);
+  if (emit.model.timing) say(timingTable(*compiled));
   if (const Status written = emitter.finish(*compiled); !written.ok()) return Diagnostics(written.error());
   return compiled;
+}
+
+using FileSizes = std::vector<std::pair<std::string, uint64_t>>;
+
+// The files and their bytes, as table and for programs.
+Status tellSizes(const EmitOptions& emit, const FileSizes& sizes, uint64_t all) {
+  std::string text;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& [path, bytes] : sizes) {
+    text += fmt::format("{:>14} bytes  {}\n", bytes, path);
+    rows.push_back({{"path", path}, {"bytes", bytes}});
+  }
+  if (emit.json) return printJson({{"files", rows}, {"bytes", all}});
+  return emit.sizes ? printOut(text + fmt::format("{:>14} bytes  in all\n", all)) : Status();
+}
+
+// Gives the files their names, where they are not larger than allowed.
+Status finishFiles(const EmitOptions& emit, FileSet& files) {
+  const FileSizes sizes = files.sizes();
+  uint64_t all = 0;
+  for (const auto& [path, bytes] : sizes) all += bytes;
+  if (!emit.maxSize.empty()) {
+    AGLOW_TRY(const int64_t most, parseBytes(emit.maxSize, "--max-size"));
+    if (all > static_cast<uint64_t>(most))
+      return Error{.code = Code::TooLarge,
+                   .message = fmt::format("the files have {} bytes, and --max-size allows {}", all, most),
+                   .where = {},
+                   .hint = "--opt-size makes code smaller, --precision int8-weights weights"};
+  }
+  AGLOW_OK(files.commit());
+  return tellSizes(emit, sizes, all);
 }
 
 // Once for each processor that --cpu names.
@@ -234,7 +266,7 @@ Diagnosed<Unit> writePackage(EmitOptions emit) {
     }
     auto compiled = compile(*file, *options);
     if (!compiled.ok()) return compiled.diagnostics();
-    if (emit.model.timing) std::cerr << timingTable(*compiled);
+    if (emit.model.timing) say(timingTable(*compiled));
     variants.push_back(*std::move(compiled));
   }
   FileSet files;
@@ -242,7 +274,7 @@ Diagnosed<Unit> writePackage(EmitOptions emit) {
   const std::string path = emit.outputDir + "/" + emit.prefix + (emit.name.empty() ? stem : emit.name) + ".aglow";
   Status written = files.addFolder(emit.outputDir);
   if (written.ok()) written = addPackage(files, path, std::move(variants));
-  if (written.ok()) written = files.commit();
+  if (written.ok()) written = finishFiles(emit, files);
   if (!written.ok()) return failed(written);
   return Unit{};
 }
@@ -250,6 +282,8 @@ Diagnosed<Unit> writePackage(EmitOptions emit) {
 Diagnosed<Unit> execute(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   if (const Status known = checkEmits(emit); !known.ok()) return failed(known);
+  if ((emit.sizes || emit.json) && !emit.toFolder())
+    return failed(Status(usage("--sizes and --json tell of files", "name a folder with -o DIR")));
   if (isOneOf(std::string(kPackage), emit.emit)) return writePackage(std::move(emit));
   if (isOneOf(std::string(kQdq), emit.emit)) emit.model.stopAfter = "insert-conversions";
   CodeFileOptions code{.name = emit.symbol(),
@@ -260,7 +294,9 @@ Diagnosed<Unit> execute(EmitOptions emit) {
                        .debug = emit.debug};
   for (const std::string& what : emit.emit)
     if (isOneOf(what, kCodeEmits)) code.emit.insert(what);
-  if (!code.emit.empty()) emit.model.backend = "cpu";
+  if (!code.emit.empty() && !emit.model.backend.starts_with("opencl")) emit.model.backend = "cpu";
+  if (!code.emit.empty() && !emit.model.deviceMemory.empty())
+    return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory")));
 
   auto file = openModel(emit.model);
   if (!file.ok()) return failed(file);
@@ -292,7 +328,7 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     if (!text.ok()) return failed(text);
     if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
   }
-  if (const Status written = files.commit(); !written.ok()) return failed(written);
+  if (const Status written = finishFiles(emit, files); !written.ok()) return failed(written);
   return Unit{};
 }
 
@@ -344,6 +380,9 @@ Command compileCommand() {
         .check = Positive{},
         .commas = true},
        {"--threads", &options->threads, "Also write NAME_parallel(), which takes the host's parallel_for"},
+       {"--sizes", &options->sizes, "Say what was written, with the bytes of each file"},
+       {"--max-size", &options->maxSize, "Refuse to write more than this in all, e.g. 256K", "BYTES"},
+       {"--json", &options->json, "Output for programs: the files, and their bytes"},
        {"-g", &options->debug, "Debug information, with the instructions (NAME.ir) as the source"}});
   return command;
 }

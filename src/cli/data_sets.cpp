@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/value_json.h"
+#include "cli/value_files.h"
 #include "import/onnx/value_file.h"
 
 namespace aglow::cli {

@@ -1,6 +1,8 @@
 // aglow explain: what an error code means.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/cli.h"
 #include "support/suggest.h"
 
@@ -8,13 +10,25 @@ namespace aglow::cli {
 
 namespace {
 
-ExitCode explain(const std::string& id) {
-  if (id.empty()) {
-    std::string out;
-    for (const CodeInfo& info : allCodes()) out += fmt::format("{}  {}\n", info.id, info.title);
-    const Status printed = printOut(out);
-    return printed.ok() ? ExitCode::Ok : report(printed.error());
+nlohmann::ordered_json jsonOf(const CodeInfo& info) {
+  return {{"code", info.id},
+          {"title", info.title},
+          {"exit_code", static_cast<int>(info.exit)},
+          {"explanation", info.explanation}};
+}
+
+Status list(bool json) {
+  std::string out;
+  nlohmann::ordered_json rows;
+  for (const CodeInfo& info : allCodes()) {
+    out += fmt::format("{}  {}\n", info.id, info.title);
+    rows.push_back(jsonOf(info));
   }
+  return json ? printJson({{"codes", rows}}) : printOut(out);
+}
+
+ExitCode explain(const std::string& id, bool json) {
+  if (id.empty()) return finish(list(json));
   const CodeInfo* info = findCode(id);
   if (info == nullptr) {
     std::vector<std::string_view> ids;
@@ -25,19 +39,23 @@ ExitCode explain(const std::string& id) {
                         .hint = fmt::format("{}{}`aglow explain` lists all", didYouMean(id, ids),
                                             didYouMean(id, ids).empty() ? "" : "; ")});
   }
-  const Status printed = printOut(fmt::format("{}: {} (exit code {})\n\n{}\n", info->id, info->title,
-                                              static_cast<int>(info->exit), info->explanation));
-  return printed.ok() ? ExitCode::Ok : report(printed.error());
+  if (json) return finish(printJson(jsonOf(*info)));
+  return finish(printOut(fmt::format("{}: {} (exit code {})\n\n{}\n", info->id, info->title,
+                                     static_cast<int>(info->exit), info->explanation)));
 }
 
 }  // namespace
 
 Command explainCommand() {
-  auto id = std::make_shared<std::string>();
+  struct Words {
+    std::string id;
+    bool json = false;
+  };
+  auto words = std::make_shared<Words>();
   return {.name = "explain",
           .doc = "Say what an error code means, or list them all",
-          .options = {{"code", id.get(), "For instance E301"}},
-          .action = [id] { return explain(*id); }};
+          .options = {{"code", &words->id, "For instance E301"}, {"--json", &words->json, "Output for programs"}},
+          .action = [words] { return explain(words->id, words->json); }};
 }
 
 }  // namespace aglow::cli

@@ -7,11 +7,15 @@
 
 #include "cli/cli.h"
 #include "cli/model_options.h"
+#include "cli/model_page.h"
+#include "cli/open_sizes.h"
 #include "cli/plans.h"
+#include "cli/survey.h"
+#include "cli/transfers.h"
+#include "cli/types_json.h"
 #include "compile/packages.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
-#include "import/onnx/op_import.h"
 #include "memory/place.h"
 #include "support/quote.h"
 
@@ -24,54 +28,7 @@ struct InspectOptions {
   bool support = false, memory = false, explain = false, json = false;
 
   bool compiles() const { return memory || explain || !dot.empty(); }
-  std::string dot;
-};
-
-// One row of the operator table. Versions are those of the scope the node stands in.
-struct OpUse {
-  int64_t version = 0;
-  int64_t count = 0;
-  bool supported = false;
-};
-using OpUses = std::map<std::string, OpUse>;
-
-class Survey {
-public:
-  explicit Survey(const onnx::Model& model) : model_(model) {
-    visit(model.graph, model.opsets);
-    for (const onnx::Function& function : model.functions)
-      for (const onnx::Node& node : function.nodes) visit(node, function.opsets);
-  }
-
-  OpUses ops;
-  int64_t nodes = 0;
-  int64_t parameters = 0;
-
-private:
-  void visit(const onnx::Graph& graph, const onnx::Opsets& opsets) {
-    for (const onnx::Node& node : graph.nodes) visit(node, opsets);
-    for (const onnx::TensorProto& tensor : graph.initializers)
-      if (const Result<Shape> shape = Shape::create(tensor.dims); shape.ok()) parameters += shape->elements();
-  }
-
-  void visit(const onnx::Node& node, const onnx::Opsets& opsets) {
-    ++nodes;
-    const bool local = std::any_of(model_.functions.begin(), model_.functions.end(), [&](const onnx::Function& f) {
-      return f.name == node.opType && f.domain == node.domain;
-    });
-    const auto opset = opsets.find(node.domain);
-    OpUse& use = ops[node.domain.empty() ? node.opType : node.domain + "::" + node.opType];
-    use.version = opset == opsets.end() ? 0 : opset->second;
-    use.count += 1;
-    const onnx::OpRow* row = onnx::findRow(node.domain, node.opType, use.version);
-    use.supported = local || (row != nullptr && row->handler != nullptr);
-    for (const onnx::Attribute& attribute : node.attributes) {
-      if (attribute.g != nullptr) visit(*attribute.g, opsets);
-      for (const onnx::Graph& graph : attribute.graphs) visit(graph, opsets);
-    }
-  }
-
-  const onnx::Model& model_;
+  std::string dot, html;
 };
 
 // The inputs that the file gives no value; all of them if it gives one to each.
@@ -105,24 +62,17 @@ std::string summaryText(const std::string& path, const onnx::Model& model, const
   return out;
 }
 
-std::string supportText(const Survey& survey) {
-  std::string out = fmt::format("{:<44} {:>7} {:>6}  {}\n", "operator", "version", "count", "supported");
-  for (const auto& [name, use] : survey.ops)
-    out += fmt::format("{:<44} {:>7} {:>6}  {}\n", name, use.version, use.count, use.supported ? "yes" : "NO");
-  return out;
-}
-
-nlohmann::json summaryJson(const onnx::Model& model, const Survey& survey) {
-  nlohmann::json json = {{"format", model.format},
-                         {"ir_version", model.irVersion},
-                         {"producer", model.producer},
-                         {"nodes", survey.nodes},
-                         {"parameters", survey.parameters}};
+nlohmann::ordered_json summaryJson(const onnx::Model& model, const Survey& survey) {
+  nlohmann::ordered_json json = {{"format", model.format},
+                                 {"ir_version", model.irVersion},
+                                 {"producer", model.producer},
+                                 {"nodes", survey.nodes},
+                                 {"parameters", survey.parameters}};
   for (const auto& [domain, version] : model.opsets) json["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
   for (const onnx::ValueInfo& info : openInputs(model.graph))
-    json["inputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});
+    json["inputs"].push_back({{"name", info.name}, {"type", typeJson(info.type)}});
   for (const onnx::ValueInfo& info : model.graph.outputs)
-    json["outputs"].push_back({{"name", info.name}, {"type", onnx::describe(info.type)}});
+    json["outputs"].push_back({{"name", info.name}, {"type", typeJson(info.type)}});
   for (const auto& [name, use] : survey.ops)
     json["operators"].push_back(
         {{"name", name}, {"version", use.version}, {"count", use.count}, {"supported", use.supported}});
@@ -147,13 +97,21 @@ std::string memoryText(const MemoryReport& memory, const Program& program) {
   return out;
 }
 
-nlohmann::json memoryJson(const MemoryReport& memory) {
-  nlohmann::json json = {{"arena_bytes", memory.arenaBytes},
-                         {"lower_bound_bytes", memory.lowerBound},
-                         {"weights_bytes", memory.constantBytes},
-                         {"input_bytes", memory.inputBytes},
-                         {"output_bytes", memory.outputBytes}};
+nlohmann::ordered_json memoryJson(const MemoryReport& memory, const Program& program) {
+  nlohmann::ordered_json json = {{"arena_bytes", memory.arenaBytes},
+                                 {"lower_bound_bytes", memory.lowerBound},
+                                 {"weights_bytes", memory.constantBytes},
+                                 {"input_bytes", memory.inputBytes},
+                                 {"output_bytes", memory.outputBytes}};
   if (memory.stateBytes > 0) json["state_bytes"] = memory.stateBytes;
+  json["buffers"] = nlohmann::ordered_json::array();
+  for (const MemoryReport::Interval& buffer : memory.buffers)
+    json["buffers"].push_back({{"name", program[buffer.region].name},
+                               {"type", typeJson(program[buffer.region].type)},
+                               {"offset", buffer.offset},
+                               {"bytes", buffer.bytes},
+                               {"from", buffer.first},
+                               {"to", buffer.last}});
   return json;
 }
 
@@ -165,8 +123,8 @@ std::string packageText(const std::string& path, const PackageFacts& facts) {
   return text + "\n";
 }
 
-nlohmann::json packageJson(const PackageFacts& facts) {
-  nlohmann::json json = {{"weights_bytes", facts.weightsBytes}};
+nlohmann::ordered_json packageJson(const PackageFacts& facts) {
+  nlohmann::ordered_json json = {{"weights_bytes", facts.weightsBytes}};
   for (const PackageFacts::Variant& variant : facts.variants)
     json["code"].push_back({{"target", variant.target},
                             {"features", variant.features},
@@ -202,20 +160,30 @@ std::string interfacesText(const Compilation& compiled) {
   return text;
 }
 
-// Strings of a model may hold any bytes; JSON must be UTF-8.
-std::string dumped(const nlohmann::json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+nlohmann::ordered_json interfacesJson(const Compilation& compiled) {
+  nlohmann::ordered_json functions = nlohmann::ordered_json::array();
+  for (const Interface& interface : compiled.interfaces) {
+    nlohmann::ordered_json ports = {{"name", interface.function}};
+    for (const Port& port : interface.inputs)
+      ports["inputs"].push_back({{"name", port.name}, {"type", typeJson(port)}});
+    for (const Port& port : interface.outputs)
+      ports["outputs"].push_back({{"name", port.name}, {"type", typeJson(port)}});
+    functions.push_back(std::move(ports));
+  }
+  return functions;
 }
 
 Diagnosed<Unit> execute(const InspectOptions& inspect) {
+  if (!inspect.html.empty()) return writeModelPage(inspect.model, inspect.html);
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   auto options = inspect.model.parse();
   if (!options.ok()) return failed(options);
   auto file = openModel(inspect.model);
   if (!file.ok()) return failed(file);
-  nlohmann::json json;
+  nlohmann::ordered_json json;
   std::string text;
   bool runsHere = true;
+  std::vector<Error> unsupported;
   if (isPackage(file->path)) {
     const auto facts = inspectPackage(file->path);
     if (!facts.ok()) return failed(facts);
@@ -231,10 +199,20 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
       return std::move(faults).at(file->path);
     const Survey survey(*file->onnx);
     json = summaryJson(*file->onnx, survey);
-    if (inspect.support)
-      text = supportText(survey);
-    else if (!inspect.compiles())
+    if (inspect.support) {
+      ParsedOptions tried = *options;
+      const bool assumed = !takeOnes(file->onnx->graph, tried.import).empty();
+      auto refused = refusedNodes(*file->onnx, tried, assumed);
+      if (!refused.ok()) return Diagnostics(refused.diagnostics()).at(file->path);
+      unsupported = *std::move(refused);
+      text = supportText(survey, unsupported);
+      for (const Error& error : unsupported)
+        json["unsupported"].push_back(
+            {{"where", error.where}, {"reason", error.message}, {"code", codeInfo(error.code).id}});
+    } else if (!inspect.compiles()) {
       text = summaryText(inspect.model.model, *file->onnx, survey);
+    }
+    if (inspect.compiles()) inspect.model.takeOnes(file->onnx->graph, options->import);
   }
   if (inspect.compiles() || (!file->onnx && runsHere)) {
     const auto observer = options->compile.observer;
@@ -242,19 +220,23 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
       if (observer) AGLOW_OK(observer(event));
       const std::string stage = options->compile.stopAfter.empty() ? "optimize" : options->compile.stopAfter;
       if (inspect.dot.empty() || event.graph == nullptr || event.phase != stage || !event.pass.empty()) return {};
-      return writeTextFile(inspect.dot, drawDot(*event.graph));
+      return writeOut(inspect.dot, drawDot(*event.graph));
     };
     auto compiled = compile(*file, *options);
     if (!compiled.ok()) return compiled.diagnostics();
     if ((inspect.memory || inspect.explain) && !compiled->programs.empty()) {
       const bool several = compiled->programs.size() > 1;
       for (const Program& program : compiled->programs) {
-        nlohmann::json& place = several ? json["functions"][program.name] : json;
+        nlohmann::ordered_json& place = several ? json["functions"][program.name] : json;
         if (several) text += fmt::format("{}function {}\n", text.empty() ? "" : "\n", program.name);
         if (inspect.memory) {
           const MemoryReport memory = memoryReport(program);
-          place["memory"] = memoryJson(memory);
+          place["memory"] = memoryJson(memory, program);
           text += memoryText(memory, program);
+          if (const std::optional<Timeline> timeline = timelineOf(program, *compiled->backend)) {
+            place["transfers"] = transfersJson(program, *timeline);
+            text += transfersText(program, *timeline);
+          }
         }
         if (inspect.explain) {
           place["plans"] = plansJson(program);
@@ -263,11 +245,15 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
       }
     } else if (inspect.dot.empty() && !file->onnx) {
       text += interfacesText(*compiled);
+      json["functions"] = interfacesJson(*compiled);
     }
   }
-  const Status printed = printOut(inspect.json ? dumped(json) : text);
+  const Status printed = inspect.json ? printJson(json) : printOut(text);
   if (!printed.ok()) return failed(printed);
-  return Unit{};
+  if (unsupported.empty()) return Unit{};
+  return Error{.code = unsupported.front().code,
+               .message = fmt::format("{} nodes are not supported", unsupported.size()),
+               .where = file->path};
 }
 
 }  // namespace
@@ -280,15 +266,19 @@ Command inspectCommand() {
       .options = options->model.options(),
       .footer =
           "Examples:\n  aglow inspect model.onnx --support\n  aglow inspect model.onnx --dim batch=1 --memory\n"
-          "  aglow inspect model.onnx --explain --cpu x86-64-v3",
+          "  aglow inspect model.onnx --explain --cpu x86-64-v3\n  aglow inspect model.onnx --html model.html",
       .action = [options] { return finish(execute(*options)); }};
   addTo(command.options,
-        {{"--support", &options->support, "Which of its operators are supported"},
+        {{"--support", &options->support,
+          "Which of its operators are supported, and why nodes are not; exit code 3 where one is not"},
          {"--memory", &options->memory, "Compile it and show the memory it needs"},
          {"--explain", &options->explain,
           "Compile it and show which kernel runs each instruction, and why others do not"},
-         {"--dot", &options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz", "FILE"},
-         {"--json", &options->json, "For programs"}});
+         {"--dot", &options->dot, "Draw the optimised graph (or that of --stop-after) for Graphviz; -: to stdout",
+          "FILE"},
+         {"--html", &options->html,
+          "Compile it, run it for a moment, and write a page: graph, stages, memory, kernels, times", "FILE"},
+         {"--json", &options->json, "Output for programs"}});
   return command;
 }
 

@@ -4,9 +4,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <iostream>
 
-#include "cli/value_json.h"
+#include "cli/cli.h"
+#include "cli/open_sizes.h"
+#include "cli/value_files.h"
 #include "compile/packages.h"
 #include "compile/phases.h"
 #include "compile/text_files.h"
@@ -58,7 +59,7 @@ public:
   Status operator()(const StageEvent& event) {
     const std::string_view name = event.pass.empty() ? event.phase : event.pass;
     if (printAfter_.contains(std::string(name)))
-      std::cout << fmt::format("# after {}{}\n{}", name, ofFunction(event), stageText(event)) << std::flush;
+      AGLOW_OK(printOut(fmt::format("# after {}{}\n{}", name, ofFunction(event), stageText(event))));
     if (dump_.empty() || !event.changed) return {};
     const std::string file =
         fmt::format("{}/{:03}-{}{}{}{}", dump_, ++number_, event.phase, event.pass.empty() ? "" : "-", event.pass,
@@ -108,68 +109,97 @@ std::vector<Option> ModelOptions::options() {
     return names;
   }();
   static const std::string kSchemas = fmt::format("How integers stand for values: {}", listed(quant::schemas()));
-  return {
+  std::vector<Option> options = {
       {.names = "model",
        .place = &model,
        .doc = "ONNX file, Caffe2 net, a text form (.graph, .ir) or a package (.aglow)",
-       .required = true},
-      {"--init", &init, "The net that gives a Caffe2 net its weights", "FILE"},
-      {"--shape", &shapes, "Shape of an input: NAME=1x3x224x224", "NAME=DIMS"},
+       .required = true,
+       .reads = true},
       {"--dim", &dims, "Size of a symbolic dimension: batch=4", "NAME=N"},
-      {"--value", &values, "Value of an input that decides shapes: NAME=FILE.npy", "NAME=FILE"},
-      {.names = "--function",
-       .place = &functions,
-       .doc = "Functions of a text form to compile (default: all; where one is needed, the only one, or main)",
-       .type = "NAME,…",
-       .commas = true},
+      {"--shape", &shapes, "Shape of an input: NAME=1x3x224x224", "NAME=DIMS"},
       {.names = "--backend", .place = &backend, .doc = kBackends, .showDefault = true, .environment = "AGLOW_BACKEND"},
-      {"--target", &target.triple, "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)",
-       "TRIPLE"},
-      {"--cpu", &target.cpu, "Its processor, e.g. cortex-a76; native: this machine's", "NAME"},
-      {"--features", &target.features, "Instructions to use or to avoid: +avx2,-avx512f", "LIST"},
-      {.names = "-O",
-       .place = &target.optLevel,
-       .doc = "How hard to optimize the code: 0 to 3",
-       .type = "LEVEL",
-       .check = Between{0, 3},
-       .showDefault = true},
-      {"--code-model", &target.codeModel, "Reach of addresses in the code: small, medium or large", "NAME",
-       OneOf{"small,medium,large"}},
-      {"--opt-size", &target.optSize, "Prefer small code to fast code"},
-      {.names = "--disable", .place = &disable, .doc = "Switch a pass or rule off", .type = "NAME", .commas = true},
-      {"--lanes", &lanes, "Lay channels and weights out for vectors of N f32 (0: as the backend has)", "N"},
-      {"--start-from", &startFrom, kPhases, "PHASE"},
-      {"--stop-after", &stopAfter, "End after this phase or pass", "NAME"},
-      {.names = "--print-after",
-       .place = &printAfter,
-       .doc = "Print the IR after this phase or pass",
-       .type = "NAME",
-       .commas = true},
-      {"--dump", &dump, "Write the IR after every step into this folder, numbered", "DIR"},
-      {"--fuse", &fuse, "Fuse chains of instructions, also for a backend that does not ask for it"},
-      {"--strict", &strict, "Refuse models that depart from the standard, even where their meaning is plain"},
-      {"--verbose,-v", &verbose, "Say also what was mended in the model without consequences"},
-      {"--verify-each", &verifyEach, "Verify after every pass, the round trip through text included"},
-      {"--timing", &timing, "Print the time of every pass to stderr"},
-      {"--memory-limit", &memoryLimit, "Refuse programs that need more, e.g. 512M (default: the machine's memory)",
-       "BYTES"},
-      {"--recompute", &recompute,
-       "Compute values again instead of keeping them, until intermediate results fit into this, e.g. 64M", "BYTES"},
       {.names = "--precision",
        .place = &precision,
        .doc = kPrecisions,
        .type = "KIND",
        .check = OneOf{kPrecisionNames},
        .showDefault = true},
-      {"--profile", &profile, "What aglow profile found out, for --precision int8", "FILE"},
-      {"--calibration", &calibration, kCalibrations, "NAME"},
-      {"--schema", &schema, kSchemas, "NAME"},
-      {.names = "--keep-float",
-       .place = &keepFloat,
-       .doc = "Nodes and operators that stay in floats",
-       .type = "NAME,…",
-       .commas = true},
+      {.names = "--profile",
+       .place = &profile,
+       .doc = "What aglow profile found out, for --precision int8",
+       .type = "FILE",
+       .reads = true},
   };
+  addTo(
+      options,
+      inGroup("Model",
+              {{.names = "--value",
+                .place = &values,
+                .doc = "Value of an input that decides shapes: NAME=FILE.npy",
+                .type = "NAME=FILE",
+                .reads = true},
+               {.names = "--init",
+                .place = &init,
+                .doc = "The net that gives a Caffe2 net its weights",
+                .type = "FILE",
+                .reads = true},
+               {.names = "--function",
+                .place = &functions,
+                .doc = "Functions of a text form to compile (default: all; where one is needed, the only one, or main)",
+                .type = "NAME,…",
+                .commas = true},
+               {"--strict", &strict, "Refuse models that depart from the standard, even where their meaning is plain"},
+               {"--verbose,-v", &verbose, "Say also what was mended in the model without consequences"},
+               {"--memory-limit", &memoryLimit,
+                "Refuse programs that need more, e.g. 512M (default: the machine's memory)", "BYTES"},
+               {"--recompute", &recompute,
+                "Compute values again instead of keeping them, until intermediate results fit into this, e.g. 64M",
+                "BYTES"},
+               {"--device-memory", &deviceMemory,
+                "Use no more of the device's memory than this, e.g. 256M: weights that do not fit travel while others "
+                "are used",
+                "BYTES"}}));
+  addTo(options, inGroup("Integers", {{"--calibration", &calibration, kCalibrations, "NAME"},
+                                      {"--schema", &schema, kSchemas, "NAME"},
+                                      {.names = "--keep-float",
+                                       .place = &keepFloat,
+                                       .doc = "Nodes and operators that stay in floats",
+                                       .type = "NAME,…",
+                                       .commas = true}}));
+  addTo(options, inGroup("Generated code",
+                         {{"--target", &target.triple,
+                           "Machine to generate code for, e.g. aarch64-linux-gnu (default: this one)", "TRIPLE"},
+                          {"--cpu", &target.cpu, "Its processor, e.g. cortex-a76; native: this machine's", "NAME"},
+                          {"--features", &target.features, "Instructions to use or to avoid: +avx2,-avx512f", "LIST"},
+                          {.names = "-O",
+                           .place = &target.optLevel,
+                           .doc = "How hard to optimize the code: 0 to 3",
+                           .type = "LEVEL",
+                           .check = Between{0, 3},
+                           .showDefault = true},
+                          {"--code-model", &target.codeModel, "Reach of addresses in the code: small, medium or large",
+                           "NAME", OneOf{"small,medium,large"}},
+                          {"--opt-size", &target.optSize, "Prefer small code to fast code"}}));
+  addTo(options,
+        inGroup("Phases and passes",
+                {{.names = "--disable",
+                  .place = &disable,
+                  .doc = "Switch a pass or rule off",
+                  .type = "NAME",
+                  .commas = true},
+                 {"--lanes", &lanes, "Lay channels and weights out for vectors of N f32 (0: as the backend has)", "N"},
+                 {"--start-from", &startFrom, kPhases, "PHASE"},
+                 {"--stop-after", &stopAfter, "End after this phase or pass", "NAME"},
+                 {.names = "--print-after",
+                  .place = &printAfter,
+                  .doc = "Print the IR after this phase or pass",
+                  .type = "NAME",
+                  .commas = true},
+                 {"--dump", &dump, "Write the IR after every step into this folder, numbered", "DIR"},
+                 {"--fuse", &fuse, "Fuse chains of instructions, also for a backend that does not ask for it"},
+                 {"--verify-each", &verifyEach, "Verify after every pass, the round trip through text included"},
+                 {"--timing", &timing, "Print the time of every pass to stderr"}}));
+  return options;
 }
 
 Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option) {
@@ -177,6 +207,10 @@ Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& tex
   if (at == std::string::npos || at == 0)
     return usage(fmt::format("{} '{}' is not of the form NAME=VALUE", option, text));
   return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+Error givenTwice(std::string_view option, std::string_view name) {
+  return usage(fmt::format("{}: '{}' is given twice", option, name));
 }
 
 Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
@@ -201,8 +235,7 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims) {
   return several;
 }
 
-// A number of bytes, as 512M.
-static Result<int64_t> parseBytes(std::string digits, std::string_view option) {
+Result<int64_t> parseBytes(std::string digits, std::string_view option) {
   constexpr std::string_view kUnits = "KMG";
   int64_t unit = 1;
   if (const size_t power = digits.empty() ? kUnits.npos : kUnits.find(digits.back()); power != kUnits.npos) {
@@ -233,15 +266,21 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
     AGLOW_TRY(options.recompute, parseBytes(recompute, "--recompute"));
     if (options.recompute < 1) return usage("--recompute: expected a number of bytes, at least 1");
   }
+  if (!deviceMemory.empty()) {
+    AGLOW_TRY(const int64_t bytes, parseBytes(deviceMemory, "--device-memory"));
+    options.backend = fmt::format("{}@{}", backend.empty() ? defaultBackend() : backend, bytes);
+  }
   if (dump.empty() && printAfter.empty() && !timing) options.cache = cache;
   parsed.import.tolerance = tolerance();
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--shape"));
+    if (parsed.import.shapes.contains(pair.first)) return givenTwice("--shape", pair.first);
     AGLOW_TRY(parsed.import.shapes[pair.first], parseShape(pair.second, "--shape " + text));
   }
   for (const std::string& text : dims) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--dim"));
+    if (parsed.import.dims.contains(pair.first)) return givenTwice("--dim", pair.first);
     AGLOW_TRY(parsed.import.dims[pair.first], parseSize(pair.second, "--dim " + text));
   }
   AGLOW_TRY(options.quantize, quantization());
@@ -280,9 +319,15 @@ onnx::Tolerance ModelOptions::tolerance() const {
   const auto warn = [path = model, all = verbose, said = warned](const onnx::Departure& departure) {
     if (departure.silent && !all) return;
     const std::string text = departure.text(path);
-    if (said->insert(text).second) std::cerr << text << "\n";
+    if (said->insert(text).second) say(text + "\n");
   };
   return {.strict = strict, .warn = warn};
+}
+
+void ModelOptions::takeOnes(const onnx::Graph& graph, onnx::ImportOptions& import) const {
+  const std::vector<std::string> taken = cli::takeOnes(graph, import);
+  if (taken.empty() || !warned->insert("open sizes").second) return;
+  say(fmt::format("note: open sizes are taken as 1: {}; --dim and --shape give others\n", fmt::join(taken, ", ")));
 }
 
 Result<int64_t> ModelOptions::memoryLimitBytes() const {
@@ -290,14 +335,26 @@ Result<int64_t> ModelOptions::memoryLimitBytes() const {
   return parseBytes(memoryLimit, "--memory-limit");
 }
 
+// The inputs that have to be given.
+static std::vector<std::string_view> requiredInputs(const onnx::Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const onnx::ValueInfo& info : graph.inputs)
+    if (std::none_of(graph.initializers.begin(), graph.initializers.end(),
+                     [&](const auto& tensor) { return tensor.name == info.name; }))
+      names.push_back(info.name);
+  return names;
+}
+
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                      const std::vector<std::string>& assignments,
-                                                     std::string_view option) {
+                                                     std::string_view option, const media::Preprocess& images) {
   std::map<std::string, ModelValue> given;
   std::vector<std::string_view> names;
   for (const onnx::ValueInfo& info : graph.inputs) names.push_back(info.name);
+  const std::vector<std::string_view> required = requiredInputs(graph);
   for (const std::string& text : assignments) {
-    AGLOW_TRY(const auto pair, splitAtEquals(text, option));
+    const bool only = required.size() == 1 && text.find('=') == std::string::npos;
+    AGLOW_TRY(const auto pair, splitAtEquals(only ? fmt::format("{}={}", required.front(), text) : text, option));
     const auto& [name, file] = pair;
     const auto info =
         std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const auto& i) { return i.name == name; });
@@ -309,7 +366,8 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                    .where = {},
                    .hint = hint};
     }
-    auto value = readValue(file, info->type);
+    if (given.contains(name)) return givenTwice(option, name);
+    auto value = readValue(file, info->type, name, images);
     if (!value.ok()) return std::move(value).error().at(fmt::format("input '{}'", name));
     given[name] = *std::move(value);
   }
@@ -319,6 +377,7 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
 Result<ModelFile> openModel(const ModelOptions& options) {
   if (isWhole(options.model)) return ModelFile{options.model, std::nullopt};
   AGLOW_TRY(onnx::Model model, readModelFile(options.model, options.init));
+  AGLOW_OK(checkDims(model.graph, options.dims));
   return ModelFile{options.model, std::move(model)};
 }
 

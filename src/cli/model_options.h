@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "compile/compile.h"
 #include "import/onnx/importer.h"
+#include "media/preprocess.h"
 
 namespace aglow::cli {
 
@@ -26,7 +27,7 @@ struct ModelOptions {
   int64_t lanes = 0;
   bool fuse = false, verifyEach = false, timing = false, strict = false, verbose = false;
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
-  std::string memoryLimit, recompute;
+  std::string memoryLimit, recompute, deviceMemory;
   std::string precision = "float", profile, calibration, schema;
   std::vector<std::string> keepFloat;
 
@@ -36,6 +37,8 @@ struct ModelOptions {
   Result<int64_t> memoryLimitBytes() const;
   // What becomes integers; null where the model stays as it is.
   Result<std::shared_ptr<const quant::Request>> quantization() const;
+  // Gives 1 to sizes that nobody decides, and says on stderr, once, which these are.
+  void takeOnes(const onnx::Graph& graph, onnx::ImportOptions& import) const;
   // Says on stderr, once, where the model departs from the standard.
   onnx::Tolerance tolerance() const;
 };
@@ -48,11 +51,17 @@ Result<SeveralSizes> takeSeveralSizes(std::vector<std::string>& dims);
 // NAME=REST, split at the last '='.
 Result<std::pair<std::string, std::string>> splitAtEquals(const std::string& text, std::string_view option);
 
-// Values of a model's inputs, read from the files given as NAME=FILE.npy, NAME=FOLDER, NAME=FILE.json or NAME=@none.
-// The model says which element kinds to expect.
+// A number of bytes, as 512M.
+Result<int64_t> parseBytes(std::string digits, std::string_view option);
+
+// The Usage error for a name that an option gives a second time.
+Error givenTwice(std::string_view option, std::string_view name);
+
+// Values of a model's inputs, read from the files given as NAME=FILE, or as FILE where the model has one input; FILE is
+// as readValue has it. The model says which element kinds to expect.
 Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
                                                      const std::vector<std::string>& assignments,
-                                                     std::string_view option);
+                                                     std::string_view option, const media::Preprocess& images = {});
 
 // A loaded model file: ONNX models and Caffe2 nets as ONNX's structs; text forms only by their path.
 struct ModelFile {

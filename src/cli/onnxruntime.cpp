@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/engines.h"
+#include "cli/value_files.h"
 #include "cli/value_json.h"
 #include "import/onnx/tensor_data.h"
 #include "import/onnx/value_file.h"

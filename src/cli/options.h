@@ -44,7 +44,23 @@ struct Option {
   bool commas = false;                // one word may hold several values of a list
   std::string_view environment = {};  // the variable that is asked where the option is missing
   std::string_view excludes = {};     // an option above it that it cannot stand with
+  std::string_view group = {};        // in the help; empty: the first, with what is used most
+  bool reads = false;                 // the value is a file to read, or NAME=FILE: - is stdin
+
+  bool isOption() const { return names.starts_with('-'); }
+  bool takesValue() const { return !std::holds_alternative<bool*>(place); }
+  bool repeats() const {
+    return std::holds_alternative<std::vector<std::string>*>(place) ||
+           std::holds_alternative<std::vector<int64_t>*>(place);
+  }
+  // "-i" and "--input" of "--input,-i".
+  std::vector<std::string_view> spellings() const;
+  // The long name, or the only one, without dashes.
+  std::string_view key() const;
 };
+
+// The rows under one heading of the help.
+std::vector<Option> inGroup(std::string_view group, std::vector<Option> options);
 
 // What a command does once its options are read.
 using Action = std::function<ExitCode()>;
@@ -58,6 +74,7 @@ struct Command {
   std::vector<Option> options;
   std::string_view footer = {};  // below the help; empty: the program's
   Action action;                 // keeps the places of the options alive
+  std::string_view group = {};   // in the program's help; empty: the first, with what is used most
 };
 
 }  // namespace aglow::cli

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/instr_names.h"
 #include "inst/fused.h"
+#include "inst/instr_names.h"
 
 namespace aglow::cli {
 

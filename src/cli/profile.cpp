@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <unordered_map>
 
-#include "cli/instr_names.h"
+#include "inst/instr_names.h"
 
 namespace aglow::cli {
 
@@ -19,103 +17,8 @@ double microseconds(std::chrono::steady_clock::duration time) {
 
 }  // namespace
 
-double Profile::Line::seconds() const {
-  if (times.empty()) return 0;
-  std::vector<double> sorted = times;
-  std::nth_element(sorted.begin(), sorted.begin() + std::ssize(sorted) / 2, sorted.end());
-  return sorted[sorted.size() / 2];
-}
-
-Profile::Profile(const Program& program) {
-  int groups = 0;
-  for (const Instr& instr : program.instrs) {
-    const bool joins = instr.beside || instr.chained;
-    if (joins && lines_.back().group == 0) {
-      lines_.back().group = ++groups;
-      lines_.back().chained = instr.chained;
-    }
-    lines_.push_back({.node = instr.origin,
-                      .instruction = operatorsOf(instr),
-                      .kernel = kernelOf(instr),
-                      .cost = costOf(program, instr),
-                      .marker = instr.isMarker(),
-                      .group = joins ? groups : 0,
-                      .chained = instr.chained});
-  }
-}
-
-void Profile::startRun(int threads) {
-  events_.clear();
-  events_.reserve(lines_.size());
-  parts_.resize(static_cast<size_t>(threads));
-  for (std::vector<Event>& parts : parts_) parts.clear();
-  start_ = Clock::now();
-}
-
-void Profile::begin(size_t instr) { events_.push_back({.instr = instr, .begin = Clock::now(), .end = {}}); }
-
-void Profile::end(size_t) { events_.back().end = Clock::now(); }
-
-void Profile::part(size_t instr, int thread, Time begin, Time end) {
-  parts_[static_cast<size_t>(thread)].push_back({.instr = instr, .begin = begin, .end = end});
-}
-
-void Profile::finishRun() {
-  const BusyTimes busy = busyTimes();
-  noteTimes(busy);
-  noteSharing(busy);
-  runs_ += 1;
-}
-
-Profile::BusyTimes Profile::busyTimes() const {
-  BusyTimes busy;
-  for (const std::vector<Event>& parts : parts_) {
-    std::unordered_map<size_t, double> own;
-    for (const Event& part : parts) own[part.instr] += microseconds(part.end - part.begin);
-    for (const auto& [instr, time] : own) busy[instr].push_back(time);
-  }
-  return busy;
-}
-
-// The time of instructions side by side or chained, which is known of all together, is shared out as threads were busy
-// with them.
-void Profile::noteTimes(const BusyTimes& busy) {
-  const auto workOn = [&](size_t instr) {
-    const auto it = busy.find(instr);
-    return it == busy.end() ? 0. : std::accumulate(it->second.begin(), it->second.end(), 0.);
-  };
-  for (size_t i = 0; i < events_.size(); ++i) {
-    const size_t first = events_[i].instr;
-    const double time = microseconds(events_[i].end - events_[i].begin) * 1e-6;
-    const int group = lines_[first].group;
-    const bool together = group != 0 && (i + 1 == events_.size() || lines_[events_[i + 1].instr].group != group) &&
-                          (i == 0 || lines_[events_[i - 1].instr].group != group);
-    size_t end = first + 1;
-    while (together && end < lines_.size() && lines_[end].group == group) ++end;
-    double all = 0;
-    for (size_t instr = first; instr < end; ++instr) all += workOn(instr);
-    for (size_t instr = first; instr < end; ++instr)
-      lines_[instr].times.push_back(all > 0 ? time * workOn(instr) / all : time / static_cast<double>(end - first));
-  }
-}
-
-void Profile::noteSharing(const BusyTimes& busy) {
-  for (Line& line : lines_) line.sharing = {};
-  for (const auto& [instr, times] : busy) {
-    const double sum = std::accumulate(times.begin(), times.end(), 0.), longest = std::ranges::max(times);
-    const auto count = static_cast<int>(times.size());
-    lines_[instr].sharing = {.threads = count, .balance = longest > 0 ? sum / count / longest : 1};
-  }
-}
-
-std::vector<const Profile::Line*> Profile::sorted() const {
-  std::vector<const Line*> lines;
-  for (const Line& line : lines_)
-    if (!line.marker) lines.push_back(&line);
-  std::sort(lines.begin(), lines.end(),
-            [](const Line* a, const Line* b) { return std::pair(-a->seconds(), a) < std::pair(-b->seconds(), b); });
-  return lines;
-}
+Profile::Profile(const Program& program, std::optional<Timeline> expected)
+    : RunProfile(program), expected_(std::move(expected)) {}
 
 nlohmann::json Profile::json(const MachinePeak& peak) const {
   const std::vector<const Line*> lines = sorted();
@@ -125,7 +28,8 @@ nlohmann::json Profile::json(const MachinePeak& peak) const {
   for (const Line* line : lines) {
     const double seconds = line->seconds(), perSecond = seconds > 0 ? 1 / seconds : 0;
     const double flops = line->cost.flops * perSecond, bytes = static_cast<double>(line->cost.bytes) * perSecond;
-    rows.push_back({{"node", line->node},
+    rows.push_back({{"number", line - lines_.data()},
+                    {"node", line->node},
                     {"instruction", line->instruction},
                     {"kernel", line->kernel},
                     {"ms", seconds * 1e3},
@@ -187,31 +91,53 @@ std::string Profile::table(const MachinePeak& peak) const {
                            peak.bytesPerSecond * 1e-9);
 }
 
-// The instructions as the caller's thread sees them, and below, thread by thread, what was shared.
+// The instructions as the caller's thread sees them, and below, thread by thread, what was shared; then, as a process
+// of its own, the engines of a device as they were expected to go.
 std::string Profile::trace() const {
   nlohmann::json rows = nlohmann::json::array();
+  const auto called = [&](const char* what, int process, size_t number, const std::string& name) {
+    rows.push_back({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", number}, {"args", {{"name", name}}}});
+  };
+  const auto row = [&](int process, size_t number, size_t instr, double begin, double end) {
+    const Line& line = lines_[instr];
+    rows.push_back(
+        {{"ph", "X"},
+         {"name", line.node.empty() ? line.instruction : line.node},
+         {"cat", line.instruction},
+         {"pid", process},
+         {"tid", number},
+         {"ts", begin},
+         {"dur", end - begin},
+         {"args",
+          {{"instruction", instr}, {"kernel", line.kernel}, {"flops", line.cost.flops}, {"bytes", line.cost.bytes}}}});
+  };
   const auto track = [&](size_t number, const std::string& name, const std::vector<Event>& events) {
-    rows.push_back({{"ph", "M"}, {"name", "thread_name"}, {"pid", 1}, {"tid", number}, {"args", {{"name", name}}}});
-    for (const Event& event : events) {
-      const Line& line = lines_[event.instr];
-      if (line.marker) continue;
-      rows.push_back({{"ph", "X"},
-                      {"name", line.node.empty() ? line.instruction : line.node},
-                      {"cat", line.instruction},
-                      {"pid", 1},
-                      {"tid", number},
-                      {"ts", microseconds(event.begin - start_)},
-                      {"dur", microseconds(event.end - event.begin)},
-                      {"args",
-                       {{"instruction", event.instr},
-                        {"kernel", line.kernel},
-                        {"flops", line.cost.flops},
-                        {"bytes", line.cost.bytes}}}});
-    }
+    called("thread_name", 1, number, name);
+    for (const Event& event : events)
+      if (!lines_[event.instr].marker)
+        row(1, number, event.instr, microseconds(event.begin - start_), microseconds(event.end - start_));
   };
   track(0, "instructions", events_);
   for (size_t thread = 0; thread < parts_.size(); ++thread)
     if (!parts_[thread].empty()) track(thread + 1, fmt::format("thread {}", thread), parts_[thread]);
+  const size_t copies = parts_.size() + 1;
+  if (!copies_.empty()) track(copies, "copies", {});
+  for (const Copy& copy : copies_)
+    rows.push_back({{"ph", "X"},
+                    {"name", copy.what},
+                    {"cat", "copy"},
+                    {"pid", 1},
+                    {"tid", copies},
+                    {"ts", microseconds(copy.begin - start_)},
+                    {"dur", microseconds(copy.end - copy.begin)},
+                    {"args", {{"bytes", copy.bytes}}}});
+  if (expected_) {
+    called("process_name", 2, 0, "expected of the device");
+    called("thread_name", 2, 0, "compute");
+    called("thread_name", 2, 1, "copies");
+    for (const Timeline::Row& one : expected_->rows)
+      row(2, one.engine == Timeline::Engine::Copy ? 1 : 0, one.instr, one.begin * 1e6, one.end * 1e6);
+  }
   const nlohmann::json document = {{"traceEvents", rows}, {"displayTimeUnit", "ms"}};
   // Names that are not UTF-8 must not keep the file from being written.
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

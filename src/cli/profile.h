@@ -1,29 +1,20 @@
-// What takes the time: the instructions of a program, measured one by one, as a table and as a trace.
+// What takes the time, as a table and as a trace.
 #pragma once
 
-#include <chrono>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
-#include "backends/backend.h"
-#include "inst/cost.h"
+#include "memory/timeline.h"
+#include "runtime/run_profile.h"
 #include "support/machine.h"
 
 namespace aglow::cli {
 
-class Profile final : public RunObserver {
+class Profile final : public RunProfile {
 public:
-  // Remembers names, kernels and costs of the program's instructions.
-  explicit Profile(const Program& program);
-
-  // Around each run; the first makes room for what the threads do, the second notes the times.
-  void startRun(int threads);
-  void finishRun();
-  void begin(size_t instr) override;
-  void end(size_t instr) override;
-  void part(size_t instr, int thread, Time begin, Time end) override;
+  // Where something travels, what engines were expected to do.
+  explicit Profile(const Program& program, std::optional<Timeline> expected = {});
 
   // Instructions by time, the slowest first; shares are of all instructions together.
   std::string table(const MachinePeak& peak) const;
@@ -32,40 +23,7 @@ public:
   std::string trace() const;
 
 private:
-  using Clock = std::chrono::steady_clock;
-  // Threads that took part in an instruction, and the mean of the times that they were busy, as a share of the longest:
-  // 1 where all had as much to do.
-  struct Sharing {
-    int threads = 1;
-    double balance = 1;
-  };
-  struct Line {
-    std::string node, instruction, kernel;
-    Cost cost;
-    bool marker = false;
-    int group = 0;                   // of instructions side by side or chained, numbered from 1; 0: it runs alone
-    bool chained = false;            // the group is a chain
-    std::vector<double> times = {};  // in seconds, of each run
-    double seconds() const;          // the median
-    Sharing sharing = {};            // in the last run
-  };
-  struct Event {
-    size_t instr = 0;
-    Time begin, end;
-  };
-
-  std::vector<const Line*> sorted() const;
-  using BusyTimes = std::unordered_map<size_t, std::vector<double>>;  // by instruction, of each thread that did some
-  BusyTimes busyTimes() const;
-  void noteTimes(const BusyTimes& busy);
-  void noteSharing(const BusyTimes& busy);
-
-  std::vector<Line> lines_;  // by instruction
-  int runs_ = 0;
-  // Of the last run: instructions, and the parts of those that were shared, by thread.
-  std::vector<Event> events_;
-  std::vector<std::vector<Event>> parts_;
-  Time start_;
+  std::optional<Timeline> expected_;
 };
 
 }  // namespace aglow::cli

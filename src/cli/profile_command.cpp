@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/samples.h"
@@ -18,6 +19,7 @@ struct ProfileOptions {
   RunRequest request;
   std::string data, output, reach = fmt::format("{}dB", ProfileGoal::kDecibels);
   std::vector<std::string> merge;
+  bool json = false;
 };
 
 constexpr std::string_view kNoGoal = "none";
@@ -66,6 +68,7 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
   if (!done.ok()) return done;
   if (Status added = all.add(profiler.profile()); !added.ok()) return failed(added);
   std::string outcome;
+  nlohmann::ordered_json json = {{"profile", profile.output}, {"values", all.values.size()}, {"samples", all.samples}};
   if (goal) {
     ReportRequest asked{.compile = compilerOf(*file), .options = options->compile, .import = options->import};
     asked.backend = *backend;
@@ -75,10 +78,16 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
     auto found = keepWhatMatters(all, std::move(asked), *goal);
     if (!found.ok()) return found.diagnostics();
     outcome = textOf(*found);
+    const double decibels = found->outcome.decibels();
+    json["sqnr_db"] = std::isfinite(decibels) ? nlohmann::ordered_json(decibels) : nlohmann::ordered_json();
+    json["rows"] = found->outcome.rows;
+    json["same_argmax"] = found->outcome.same;
+    json["keep_float"] = found->keep;
   }
   if (Status written = quant::writeProfile(profile.output, all); !written.ok()) return failed(written);
-  const Status printed =
-      printOut(fmt::format("{}: {} values of {} samples\n{}", profile.output, all.values.size(), all.samples, outcome));
+  const Status printed = profile.json ? printJson(json)
+                                      : printOut(fmt::format("{}: {} values of {} samples\n{}", profile.output,
+                                                             all.values.size(), all.samples, outcome));
   if (!printed.ok()) return failed(printed);
   return Unit{};
 }
@@ -107,7 +116,8 @@ Command profileCommand() {
                  "all become integers",
           .type = "DB",
           .showDefault = true},
-         {"--merge", &options->merge, "Add what earlier runs found out", "FILE"}});
+         {"--merge", &options->merge, "Add what earlier runs found out", "FILE"},
+         {"--json", &options->json, "Output for programs"}});
   return command;
 }
 

@@ -1,14 +1,13 @@
 // aglow run: compiles a model in memory, runs it on files, and writes or shows what comes out.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/run_request.h"
-#include "cli/value_json.h"
 #include "compile/text_files.h"
 #include "import/onnx/host_values.h"
-#include "support/file_set.h"
-#include "support/quote.h"
-#include "tensor/npy.h"
 
 namespace aglow::cli {
 
@@ -16,110 +15,27 @@ namespace {
 
 struct RunOptions {
   RunRequest request;
-  std::string outputDir;
+  std::string output, labels;
+  std::vector<std::string> save;
+  int top = 0;
+  bool json = false;
 };
 
-// What one function gave, or the state that is left at the end.
-struct NamedOutputs {
-  std::string prefix;  // of the names; where one function ran there is none
-  std::vector<std::string> names;
-  std::vector<ModelValue> values;
-  std::vector<bool> areMaps;  // or sequences of them, maybe empty
-};
-
-// Outputs go under their positions, the items of a sequence into a folder.
-Status addValue(FileSet& files, const std::string& base, const ModelValue& value, bool asMaps) {
-  if (value.none) return files.add(base + ".none", std::string_view());
-  if (asMaps) {
-    AGLOW_TRY(const std::string text, mapsText(value));
-    return files.add(base + ".json", text + "\n");
+Status give(const RunOptions& run, const std::vector<NamedOutputs>& outputs) {
+  Ranking ranking{.top = static_cast<size_t>(run.top), .labels = {}};
+  if (!run.labels.empty()) {
+    AGLOW_TRY(ranking.labels, readLabels(run.labels));
+    if (ranking.top == 0) ranking.top = 5;
   }
-  if (value.isSequence) {
-    AGLOW_OK(files.addFolder(base));
-    for (size_t i = 0; i < value.tensors.size(); ++i)
-      AGLOW_OK(addNpy(files, fmt::format("{}/{}.npy", base, i), value.tensors[i]));
-    for (size_t i = 0; i < value.strings.size(); ++i)
-      AGLOW_OK(addNpy(files, fmt::format("{}/{}.npy", base, i), value.strings[i]));
-    return {};
+  if (!run.output.empty()) AGLOW_OK(writeOutputs(run.output, outputs));
+  if (!run.save.empty()) AGLOW_OK(saveOutputs(run.save, outputs));
+  if (run.json) {
+    AGLOW_TRY(nlohmann::ordered_json document, outputsJson(outputs));
+    if (ranking.top > 0) document["ranking"] = rankingJson(ranking, outputs);
+    return printJson(document);
   }
-  return value.isStrings() ? addNpy(files, base + ".npy", value.strings.front())
-                           : addNpy(files, base + ".npy", value.tensor());
-}
-
-Status writeOutputs(const std::string& folder, const std::vector<NamedOutputs>& all) {
-  return writeTogether([&](FileSet& files) -> Status {
-    AGLOW_OK(files.addFolder(folder));
-    size_t position = 0;
-    for (const NamedOutputs& outputs : all)
-      for (size_t i = 0; i < outputs.values.size(); ++i)
-        AGLOW_OK(addValue(files, fmt::format("{}/{}", folder, position++), outputs.values[i], outputs.areMaps[i]));
-    return {};
-  });
-}
-
-constexpr size_t kShown = 12;
-
-std::vector<std::string> firstElements(const StringTensor& tensor) {
-  std::vector<std::string> texts;
-  for (const std::string& text : tensor.strings()) {
-    if (texts.size() == kShown) break;
-    texts.push_back(aglow::quoted(text));
-  }
-  return texts;
-}
-
-std::vector<std::string> firstElements(const Tensor& tensor) {
-  std::vector<std::string> texts;
-  const auto add = [&](const auto& numbers, const char* form) {
-    for (size_t i = 0; i < std::min(numbers.size(), kShown); ++i)
-      texts.push_back(fmt::format(fmt::runtime(form), numbers[i]));
-  };
-  if (isFloat(tensor.type().kind()))
-    add(tensor.doubles(), "{:.6g}");
-  else
-    add(tensor.toInts(), "{}");
-  return texts;
-}
-
-std::string preview(const std::vector<std::string>& texts, int64_t count) {
-  return fmt::format("{}{}", fmt::join(texts, ", "), count > std::ssize(texts) ? ", …" : "");
-}
-
-std::string preview(const StringTensor& tensor) {
-  return "[" + preview(firstElements(tensor), tensor.shape().elements()) + "]";
-}
-
-std::string preview(const Tensor& tensor) {
-  return "[" + preview(firstElements(tensor), tensor.type().elements()) + "]";
-}
-
-std::string preview(const MapValue& map) {
-  std::vector<std::string> texts = map.hasStrings() ? firstElements(map.strings()) : firstElements(map.numbers());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string key = keyText(map.keys(), static_cast<int64_t>(i));
-    texts[i] = fmt::format("{}: {}", areStrings(map.keys()) ? aglow::quoted(key) : key, texts[i]);
-  }
-  return "{" + preview(texts, map.size()) + "}";
-}
-
-Status show(const std::vector<NamedOutputs>& all) {
-  std::string out;
-  const auto add = [&](const std::string& name, const std::string& type, const auto& tensor) {
-    out += fmt::format("{} : {} = {}\n", name, type, preview(tensor));
-  };
-  for (const NamedOutputs& outputs : all) {
-    for (size_t i = 0; i < outputs.values.size(); ++i) {
-      const ModelValue& value = outputs.values[i];
-      const std::string name = outputs.prefix + outputs.names[i];
-      if (value.none) out += fmt::format("{} : none\n", name);
-      const auto itemName = [&](size_t k) { return value.isSequence ? fmt::format("{}[{}]", name, k) : name; };
-      for (size_t k = 0; k < value.tensors.size(); ++k)
-        add(itemName(k), value.tensors[k].type().text(), value.tensors[k]);
-      for (size_t k = 0; k < value.strings.size(); ++k) add(itemName(k), value.strings[k].text(), value.strings[k]);
-      for (size_t k = 0; k < value.maps.size(); ++k) add(itemName(k), value.maps[k].text(), value.maps[k]);
-    }
-  }
-  return printOut(out);
+  if (ranking.top > 0) return printOut(rankingText(ranking, outputs));
+  return run.output.empty() && run.save.empty() ? printOut(outputsText(outputs)) : Status();
 }
 
 Diagnosed<std::vector<NamedOutputs>> runModel(const RunRequest& request) {
@@ -177,7 +93,7 @@ Diagnosed<Unit> execute(const RunOptions& run) {
   auto outputs = wholly ? runPrograms(run.request) : runModel(run.request);
   if (!outputs.ok()) return outputs.diagnostics();
   if (!run.request.model.stopAfter.empty()) return Unit{};
-  const Status written = run.outputDir.empty() ? show(*outputs) : writeOutputs(run.outputDir, *outputs);
+  const Status written = give(run, *outputs);
   if (!written.ok()) return Diagnostics(written.error());
   return Unit{};
 }
@@ -194,11 +110,26 @@ Command runCommand() {
           "Several functions run one after the other; state stays from one to the next, and is shown or written after "
           "the outputs.\n\n"
           "Examples:\n  aglow run digits.onnx --input image=three.npy --output-dir out\n"
+          "  aglow run resnet50.onnx --input photo.jpg --imagenet --labels classes.txt\n"
+          "  aglow run enlarge.onnx --input small.png --save large.png\n"
           "  aglow run counter.graph --function add,add,reset,add --input x=two.npy",
       .action = [options] { return finish(execute(*options)); }};
-  addTo(command.options, {options->request.padding(),
-                          {"--output-dir,-o", &options->outputDir,
-                           "Where to write 0.npy, 1.npy, …, maps as .json (default: show the outputs)", "DIR"}});
+  addTo(command.options, options->request.media.options());
+  addTo(command.options,
+        {options->request.padding(),
+         {"--output-dir,-o", &options->output,
+          "Where to write 0.npy, 1.npy, …, maps as .json; or FILE.npz for all in one; -: to stdout "
+          "(default: show the outputs)",
+          "DIR"},
+         {"--save", &options->save,
+          "Write an output as .npy, .npz, .json, .txt, or as an image; FILE alone where there is one", "NAME=FILE"},
+         {"--top", &options->top, "Show the N largest of each row, as of classes", "N", Between{1, 1000000}},
+         {.names = "--labels",
+          .place = &options->labels,
+          .doc = "Names of the classes, one a line (with 5 as --top)",
+          .type = "FILE",
+          .reads = true},
+         {"--json", &options->json, "Output for programs: all elements"}});
   return command;
 }
 

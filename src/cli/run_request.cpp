@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <iostream>
 
 #include "backends/cpu/package/package_cache.h"
+#include "cli/cli.h"
 #include "runtime/threads.h"
 #include "tensor/npy.h"
 
@@ -33,6 +33,7 @@ Result<ModelValues> readPlaceholders(const std::vector<Interface>& interfaces,
         if (one.name == pair.first) port = &one;
     if (port == nullptr)
       return Error{.code = Code::BadBinding, .message = fmt::format("the program has no input '{}'", pair.first)};
+    if (values.contains(pair.first)) return givenTwice("--input", pair.first);
     AGLOW_TRY(const Tensor tensor, readNpy(pair.second, port->type.kind()));
     values[pair.first] = ModelValue::of(withScales(tensor, port->type));
   }
@@ -44,10 +45,13 @@ Result<ModelValues> readPlaceholders(const std::vector<Interface>& interfaces,
 std::vector<Option> RunRequest::options() {
   std::vector<Option> options = model.options();
   addTo(options,
-        {{"--input,-i", &inputs,
-          "An input: NAME=FILE.npy; a sequence is a folder with 0.npy, 1.npy, …; a map is a .json file; an empty "
-          "optional is @none",
-          "NAME=FILE"},
+        {{.names = "--input,-i",
+          .place = &inputs,
+          .doc = "An input: NAME=FILE, or FILE where there is one; .npy, .npz, .json, .pb, .wav or an image; a "
+                 "sequence is a "
+                 "folder with 0.npy, 1.npy, …; an empty optional is @none",
+          .type = "NAME=FILE",
+          .reads = true},
          {.names = "--threads",
           .place = &threads,
           .doc = "Threads at most (default: one per processor)",
@@ -65,13 +69,15 @@ Option RunRequest::padding() {
   return {"--pad", &pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares"};
 }
 
-Result<ParsedOptions> RunRequest::parse(const ModelOptions& words) const { return words.parse(cacheFolder(cache)); }
+Result<ParsedOptions> RunRequest::parse(const ModelOptions& words) const {
+  return words.parse(onStage ? std::string() : cacheFolder(cache));
+}
 
 Result<BackendOptions> backendOptions(const RunRequest& request) {
   AGLOW_TRY(const int64_t limit, request.model.memoryLimitBytes());
   BackendOptions options{.memoryLimit = limit, .threads = request.threads, .contexts = request.contexts};
-  for (const std::string& note : startThreads(options)) std::cerr << "note: " << note << "\n";
-  if (const auto refused = whyRefused(cacheFolder(request.cache))) std::cerr << "note: " << *refused << "\n";
+  for (const std::string& note : startThreads(options)) say("note: " + note + "\n");
+  if (const auto refused = whyRefused(cacheFolder(request.cache))) say("note: " + *refused + "\n");
   return options;
 }
 
@@ -81,7 +87,8 @@ namespace {
 Result<ModelValues> inputsOf(const RunRequest& request, const onnx::Graph& graph) {
   std::vector<std::string> assignments = request.inputs;
   assignments.insert(assignments.end(), request.model.values.begin(), request.model.values.end());
-  return readInputs(graph, assignments, "--input");
+  AGLOW_TRY(const media::Preprocess images, request.media.parse());
+  return readInputs(graph, assignments, "--input", images);
 }
 
 }  // namespace
@@ -115,8 +122,7 @@ Diagnosed<OpenedSession> openSession(const RunRequest& words) {
                  .message = "--pad needs sizes to fill up to",
                  .where = {},
                  .hint = "name them with --dim, e.g. --dim batch=1,4,16"};
-  if (request.model.timing)
-    options.compiled = [](const Compilation& compilation) { std::cerr << timingTable(compilation); };
+  if (request.model.timing) options.compiled = [](const Compilation& compilation) { say(timingTable(compilation)); };
   const Clock::time_point loaded = Clock::now();
   auto session = Session::open(*std::move(file->onnx), std::move(options));
   if (!session.ok()) return Diagnostics(session.diagnostics()).at(request.model.model);
@@ -151,17 +157,19 @@ Diagnosed<OpenedNetwork> openNetwork(const RunRequest& request,
       import.shapes[name] = value.tensor().type().shape().dims();
       import.given.erase(name);
     }
+    if (request.onesForOpenSizes) request.model.takeOnes(file->onnx->graph, import);
   }
 
   Clock::time_point imported = start;
   const auto observer = options->compile.observer;
   options->compile.observer = [&](const StageEvent& event) -> Status {
     if (event.phase == "import") imported = Clock::now();
+    if (request.onStage) request.onStage(event);
     return observer ? observer(event) : Status();
   };
   auto compiled = compile(*file, *options);
   if (!compiled.ok()) return compiled.diagnostics();
-  if (request.model.timing) std::cerr << timingTable(*compiled);
+  if (request.model.timing) say(timingTable(*compiled));
 
   opened.loadSeconds = seconds(start, imported);
   if (!options->compile.stopAfter.empty()) return opened;

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "cli/media_options.h"
 #include "cli/model_options.h"
 #include "dynamic/session.h"
 #include "runtime/network.h"
@@ -15,7 +16,10 @@ struct RunRequest {
   int threads = 0;   // 0: one per processor
   int contexts = 0;  // the same
   std::string cache;
+  MediaOptions media;
   bool pad = false;
+  bool onesForOpenSizes = false;
+  std::function<void(const StageEvent&)> onStage = {};  // sees every stage; nothing comes from the cache then
 
   std::vector<Option> options();
   Option padding();  // for commands that take inputs of several sizes

@@ -1,16 +1,15 @@
 #include "cli/samples.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <iostream>
 
-#include "cli/value_json.h"
+#include "cli/value_files.h"
 #include "compile/text_files.h"
 #include "dynamic/whole_model.h"
+#include "support/progress.h"
 #include "tensor/npy.h"
 #include "tensor/npz.h"
 
@@ -30,30 +29,6 @@ Result<std::vector<fs::path>> entriesOf(const std::string& folder) {
   std::sort(entries.begin(), entries.end());
   return entries;
 }
-
-// A line that is written over, for people who watch.
-class Progress {
-public:
-  explicit Progress(size_t count) : count_(count), shown_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void done(size_t samples) const {
-    constexpr size_t kWidth = 30;
-    if (!shown_) return;
-    const size_t filled = kWidth * samples / count_;
-    std::cerr << fmt::format("\r[{}{}] {} of {} samples", std::string(filled, '#'), std::string(kWidth - filled, ' '),
-                             samples, count_)
-              << std::flush;
-  }
-
-private:
-  size_t count_;
-  bool shown_;
-};
 
 // What the model takes: names, and how a file becomes a value.
 struct Inputs {
@@ -154,7 +129,6 @@ Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& option
   auto samples = listSamples(folder, inputs->names);
   if (!samples.ok()) return samples.error();
   samples->resize(std::min(samples->size(), most));
-  const Progress progress(samples->size());
   for (size_t i = 0; i < samples->size(); ++i) {
     const SampleFiles& files = (*samples)[i];
     ModelValues values;
@@ -165,7 +139,7 @@ Diagnosed<Unit> forEachSample(const ModelFile& file, const ParsedOptions& option
     }
     if (auto used = use(values); !used.ok())
       return Diagnostics(used.diagnostics()).at(fmt::format("{}/{}", folder, files.name));
-    progress.done(i + 1);
+    reportProgress({"running samples", static_cast<int64_t>(i + 1), std::ssize(*samples)});
   }
   return Unit{};
 }

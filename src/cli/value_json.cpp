@@ -171,8 +171,4 @@ Result<ModelValue> readMaps(const std::string& file, const TypeProto& type) {
   return value;
 }
 
-Result<ModelValue> readValue(const std::string& file, const TypeProto& type) {
-  return onnx::holdsMaps(type) ? readMaps(file, type) : onnx::readNpyValue(file, type);
-}
-
 }  // namespace aglow::cli

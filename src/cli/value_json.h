@@ -14,7 +14,4 @@ Result<std::string> mapsText(const ModelValue& value);
 // BadNpy where the file holds something else than the type asks for.
 Result<ModelValue> readMaps(const std::string& file, const onnx::TypeProto& type);
 
-// A value of an input or output: a .json file where its type holds maps, otherwise as readNpyValue has it.
-Result<ModelValue> readValue(const std::string& file, const onnx::TypeProto& type);
-
 }  // namespace aglow::cli

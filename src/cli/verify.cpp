@@ -108,7 +108,8 @@ private:
       AGLOW_TRY(ModelFile file, openModel(options_.request.model));
       model_ = *std::move(file.onnx);
     }
-    AGLOW_TRY(given_, readInputs(model_.graph, options_.request.inputs, "--input"));
+    AGLOW_TRY(const media::Preprocess images, options_.request.media.parse());
+    AGLOW_TRY(given_, readInputs(model_.graph, options_.request.inputs, "--input", images));
     for (const std::string& backend : backends) {
       AGLOW_TRY(std::unique_ptr<Engine> engine, engineOf(backend));
       tested_.push_back(std::move(engine));
@@ -188,8 +189,7 @@ private:
       return Error{.code = Code::FileRead, .message = "no output is there to compare with", .where = options_.against};
     json_["model"] = path();
     json_["agrees"] = differing_ == 0;
-    const Status printed =
-        printOut(options_.json ? json_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : text_);
+    const Status printed = options_.json ? printJson(json_) : printOut(text_);
     if (!printed.ok()) return printed.error();
     if (differing_ == 0) return Unit{};
     return Error{.code = Code::OutputMismatch,
@@ -226,6 +226,7 @@ Command verifyCommand() {
                       "  aglow verify model.onnx --backend cpu,interpreter\n"
                       "  aglow verify model.onnx --backend cpu:O0,cpu:O3 --input x=x.npy --atol 0 --rtol 0",
                   .action = [options] { return finish(Verification(*options).run()); }};
+  addTo(command.options, options->request.media.options());
   constexpr UpTo kAnyTolerance{std::numeric_limits<double>::max()};
   addTo(command.options,
         {{"--against", &options->against,
