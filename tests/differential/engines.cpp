@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/cpu/layout/layout.h"
 #include "backends/interpreter/interpreter.h"
+#include "backends/winograd.h"
 #include "dynamic/whole_model.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"

@@ -20,7 +20,7 @@ config.test_exec_root = os.path.join(os.path.dirname(program), "golden")
 config.suffixes = [".test", ".graph", ".ir"]
 config.excludes = ["Inputs"]
 config.environment["NO_COLOR"] = "1"
-config.environment["AGLOW_CACHE_DIR"] = "off"
+config.environment["AGLOW_CACHE_DIR"] = config.environment["AGLOW_CONFIG"] = "off"
 # What is printed is the same on every machine, unless a test asks for one.
 config.environment["AGLOW_BACKEND"] = "interpreter"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):

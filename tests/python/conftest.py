@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Tests generate their code themselves, unless they name a cache.
-os.environ["AGLOW_CACHE_DIR"] = "off"
+os.environ["AGLOW_CACHE_DIR"] = os.environ["AGLOW_CONFIG"] = "off"
 PROGRAM = pathlib.Path(os.environ.get("AGLOW_BIN", ROOT / "build" / "aglow")).resolve()
 # The Python module lies beside the program.
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools"), str(PROGRAM.parent / "python")]

@@ -1,23 +1,47 @@
-/* A libOpenCL.so.1 with one device that computes nothing and fails as FAKE_OPENCL says, for tests of faults:
-   no-platform, no-device, no-f64, small, build, memory, lost. */
+/* A libOpenCL.so.1 with one device that computes nothing and fails as FAKE_OPENCL says, for tests of faults: one of
+   no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow. A number after a colon
+   (memory:3, lost:2) is that of the first call that fails. Objects that are not released are counted, and the count is
+   printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a word for each
+   call of interest. */
+#define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
   DEVICE_NOT_FOUND = -1,
   ALLOCATION_FAILURE = -4,
   OUT_OF_RESOURCES = -5,
   BUILD_FAILURE = -11,
-  INVALID_QUEUE = -36
+  INVALID_QUEUE = -36,
+  INVALID_BINARY = -42
 };
-static int thing; /* what all handles point to */
+static int thing; /* what handles of platforms and devices point to */
+static int alive = 0;
+static int64_t ticks = 0;
 
-static int fails(const char* how) {
+struct object {
+  uint32_t mark;
+};
+enum { MARK = 0xC10B7EC7u };
+
+/* Whether this call fails: `how` alone always, how:N from call N on. */
+static int fails(const char* how, int* calls) {
   const char* wanted = getenv("FAKE_OPENCL");
-  return wanted != NULL && strcmp(wanted, how) == 0;
+  const size_t length = strlen(how);
+  const int call = calls == NULL ? 1 : __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
+  if (wanted == NULL || strncmp(wanted, how, length) != 0) return 0;
+  return wanted[length] == 0 || (wanted[length] == ':' && call >= atoi(wanted + length + 1));
+}
+static void note(const char* word) {
+  const char* path = getenv("FAKE_OPENCL_LOG");
+  FILE* file = path == NULL ? NULL : fopen(path, "a");
+  if (file == NULL) return;
+  fprintf(file, "%s\n", word);
+  fclose(file);
 }
 static int32_t give(size_t room, void* place, size_t* size, const void* value, size_t bytes) {
   if (size != NULL) *size = bytes;
@@ -27,25 +51,37 @@ static int32_t give(size_t room, void* place, size_t* size, const void* value, s
 static int32_t text(size_t room, void* place, size_t* size, const char* value) {
   return give(room, place, size, value, strlen(value) + 1);
 }
+static void* object(void) {
+  struct object* made = malloc(sizeof *made);
+  made->mark = MARK;
+  __atomic_add_fetch(&alive, 1, __ATOMIC_RELAXED);
+  return made;
+}
 static void* made(int32_t* status, int32_t number) {
   if (status != NULL) *status = number;
-  return number == 0 ? &thing : NULL;
+  return number == 0 ? object() : NULL;
+}
+static int32_t enqueued(int32_t number, void** event) {
+  if (event != NULL && number == 0) *event = object();
+  return number;
+}
+__attribute__((destructor)) static void count(void) {
+  if (alive != 0) fprintf(stderr, "fake OpenCL: %d objects were not released\n", alive);
 }
 
 int32_t clGetPlatformIDs(uint32_t room, void** ids, uint32_t* count) {
-  if (count != NULL) *count = fails("no-platform") ? 0 : 1;
+  if (count != NULL) *count = fails("no-platform", NULL) ? 0 : 1;
   if (ids != NULL && room > 0) ids[0] = &thing;
   return 0;
 }
 int32_t clGetPlatformInfo(void* p, uint32_t what, size_t room, void* place, size_t* size) {
   (void)p;
-  (void)what;
-  return text(room, place, size, "Fakes");
+  return text(room, place, size, what == 0x0901 ? "OpenCL 1.2 fakes" : "Fakes");
 }
 int32_t clGetDeviceIDs(void* p, uint64_t type, uint32_t room, void** ids, uint32_t* count) {
   (void)p;
   (void)type;
-  if (fails("no-device")) return DEVICE_NOT_FOUND;
+  if (fails("no-device", NULL)) return DEVICE_NOT_FOUND;
   if (count != NULL) *count = 1;
   if (ids != NULL && room > 0) ids[0] = &thing;
   return 0;
@@ -56,12 +92,14 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
   switch (what) {
     case 0x102B:
       return text(room, place, size, "fake device");
+    case 0x102C:
+      return text(room, place, size, "Fakers");
     case 0x102D:
       return text(room, place, size, "1.0");
     case 0x102F:
       return text(room, place, size, "OpenCL 1.2 fake");
     case 0x1030:
-      return text(room, place, size, fails("no-f64") ? "cl_khr_none" : "cl_khr_fp64");
+      return text(room, place, size, fails("no-f64", NULL) ? "cl_khr_none" : "cl_khr_none cl_khr_fp64 cl_khr_subgroups");
     case 0x1000:
       number = 4;
       break;
@@ -70,7 +108,7 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
       break;
     case 0x1010:
     case 0x101F:
-      number = fails("small") ? 1000 : (uint64_t)1 << 32;
+      number = fails("small", NULL) ? 1000 : (uint64_t)1 << 32;
       break;
     case 0x1023:
       number = 32768;
@@ -89,20 +127,37 @@ void* clCreateCommandQueue(void* c, void* d, uint64_t bits, int32_t* status) {
   return made(status, 0);
 }
 void* clCreateBuffer(void* c, uint64_t flags, size_t bytes, void* host, int32_t* status) {
+  static int calls = 0;
   (void)c, (void)flags, (void)bytes, (void)host;
-  return made(status, fails("memory") ? ALLOCATION_FAILURE : 0);
+  return made(status, fails("memory", &calls) ? ALLOCATION_FAILURE : 0);
 }
 void* clCreateProgramWithSource(void* c, uint32_t n, const char** texts, const size_t* sizes, int32_t* status) {
   (void)c, (void)n, (void)texts, (void)sizes;
+  note("source");
   return made(status, 0);
+}
+void* clCreateProgramWithBinary(void* c, uint32_t n, void* const* d, const size_t* sizes, const unsigned char** bytes,
+                                int32_t* taken, int32_t* status) {
+  const int bad = fails("binary", NULL) || sizes[0] != 11 || memcmp(bytes[0], "fake binary", 11) != 0;
+  (void)c, (void)n, (void)d;
+  note(bad ? "refused" : "binary");
+  if (taken != NULL) *taken = bad ? INVALID_BINARY : 0;
+  return made(status, bad ? INVALID_BINARY : 0);
+}
+int32_t clGetProgramInfo(void* p, uint32_t what, size_t room, void* place, size_t* size) {
+  const size_t bytes = 11;
+  (void)p;
+  if (what == 0x1165) return give(room, place, size, &bytes, sizeof bytes);
+  memcpy(*(void**)place, "fake binary", bytes);
+  return 0;
 }
 int32_t clBuildProgram(void* p, uint32_t n, void* const* d, const char* options, void* f, void* u) {
   (void)p, (void)n, (void)d, (void)options, (void)f, (void)u;
-  return fails("build") ? BUILD_FAILURE : 0;
+  return fails("build", NULL) ? BUILD_FAILURE : 0;
 }
 int32_t clGetProgramBuildInfo(void* p, void* d, uint32_t what, size_t room, void* place, size_t* size) {
   (void)p, (void)d, (void)what;
-  return text(room, place, size, "line 1: the fake compiler says no");
+  return text(room, place, size, "kernel_0:2:7: error: the fake compiler says no");
 }
 void* clCreateKernel(void* p, const char* name, int32_t* status) {
   (void)p, (void)name;
@@ -114,31 +169,68 @@ int32_t clSetKernelArg(void* k, uint32_t at, size_t bytes, const void* value) {
 }
 int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* first, const size_t* items,
                                const size_t* group, uint32_t n, void* const* events, void** event) {
-  (void)q, (void)k, (void)axes, (void)first, (void)items, (void)group, (void)n, (void)events, (void)event;
-  return fails("lost") ? INVALID_QUEUE : fails("resources") ? OUT_OF_RESOURCES : 0;
+  static int calls = 0;
+  (void)q, (void)k, (void)axes, (void)first, (void)items, (void)group, (void)n, (void)events;
+  note("kernel");
+  int dummy = __atomic_load_n(&calls, __ATOMIC_RELAXED);
+  if (fails("lost", &calls)) return INVALID_QUEUE;
+  return enqueued(fails("resources", &dummy) ? OUT_OF_RESOURCES : 0, event);
 }
 int32_t clEnqueueWriteBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, const void* from, uint32_t n,
                              void* const* events, void** event) {
-  (void)q, (void)m, (void)wait, (void)at, (void)bytes, (void)from, (void)n, (void)events, (void)event;
-  return 0;
+  (void)q, (void)m, (void)wait, (void)at, (void)bytes, (void)from, (void)n, (void)events;
+  return enqueued(0, event);
 }
 int32_t clEnqueueReadBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, void* to, uint32_t n,
                             void* const* events, void** event) {
-  (void)q, (void)m, (void)wait, (void)at, (void)n, (void)events, (void)event;
+  (void)q, (void)m, (void)wait, (void)at, (void)n, (void)events;
+  note("read");
   memset(to, 0, bytes);
-  return 0;
+  return enqueued(0, event);
 }
-int32_t clFinish(void* q) {
+int32_t clWaitForEvents(uint32_t n, void* const* events) {
+  const struct timespec pause = {0, 100000000};
+  (void)n, (void)events;
+  if (fails("slow", NULL)) nanosleep(&pause, NULL);
+  return fails("lost-waiting", NULL) ? OUT_OF_RESOURCES : 0;
+}
+/* Each moment is a microsecond after the one that was asked for before. */
+int32_t clGetEventProfilingInfo(void* e, uint32_t what, size_t room, void* place, size_t* size) {
+  const int64_t now = __atomic_add_fetch(&ticks, 1000, __ATOMIC_RELAXED);
+  (void)e, (void)what;
+  return give(room, place, size, &now, sizeof now);
+}
+int32_t clEnqueueMarkerWithWaitList(void* q, uint32_t n, void* const* events, void** event) {
+  (void)q, (void)n, (void)events;
+  return enqueued(0, event);
+}
+int32_t clEnqueueBarrierWithWaitList(void* q, uint32_t n, void* const* events, void** event) {
+  (void)q, (void)n, (void)events;
+  return enqueued(0, event);
+}
+int32_t clFlush(void* q) {
   (void)q;
   return 0;
 }
-#define RELEASES(name)    \
-  int32_t name(void* p) { \
-    (void)p;              \
-    return 0;             \
-  }
+int32_t clFinish(void* q) {
+  static int calls = 0;
+  (void)q;
+  note("finish");
+  return fails("lost-waiting", &calls) ? OUT_OF_RESOURCES : 0;
+}
+static int32_t release(void* p) {
+  struct object* object = p;
+  if (object->mark != MARK) abort();
+  object->mark = 0;
+  free(object);
+  __atomic_sub_fetch(&alive, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+#define RELEASES(name) \
+  int32_t name(void* p) { return release(p); }
 RELEASES(clReleaseContext)
 RELEASES(clReleaseCommandQueue)
 RELEASES(clReleaseMemObject)
 RELEASES(clReleaseProgram)
 RELEASES(clReleaseKernel)
+RELEASES(clReleaseEvent)

@@ -2,7 +2,10 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -28,8 +31,11 @@ def run(program, tmp_path):
     path = perceptron(tmp_path)
 
     def call(backend, out="out", **environment):
-        return process.run([program, "run", path, "--backend", backend, "--input", f"image={tmp_path / 'x.npy'}",
-                            "--output-dir", tmp_path / out], timeout=120, env={**os.environ, **environment})
+        outcome = process.run([program, "run", path, "--backend", backend, "--input", f"image={tmp_path / 'x.npy'}",
+                               "--output-dir", tmp_path / out], timeout=120,
+                              env={**os.environ, "AGLOW_CACHE_DIR": "off", **environment})
+        assert "fake OpenCL" not in outcome.err  # nothing is left behind, whatever happens
+        return outcome
 
     return call
 
@@ -45,7 +51,7 @@ def no_drivers(tmp_path):
 def fake(tmp_path_factory):
     """fake(how): the environment in which OpenCL has one device that fails so."""
     folder = tmp_path_factory.mktemp("fake")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", HERE / "fake_opencl.c", "-o", folder / "libOpenCL.so.1"], check=True)
+    subprocess.run(["gcc", "-shared", "-Wall", "-Wextra", "-Werror", "-fPIC", "-O1", HERE / "fake_opencl.c", "-o", folder / "libOpenCL.so.1"], check=True)
     return lambda how: {"LD_LIBRARY_PATH": str(folder), "FAKE_OPENCL": how}
 
 
@@ -54,8 +60,21 @@ def test_devices_of_the_fake(program, fake):
     assert outcome.code == 0, outcome.err
     device, = json.loads(outcome.out)["devices"]
     assert device["backend"] == "opencl:0/0" and device["name"] == "fake device" and device["f64"]
+    assert device["platform_version"] == "OpenCL 1.2 fakes" and device["vendor"] == "Fakers"
+    assert device["extensions"] == ["cl_khr_none", "cl_khr_fp64", "cl_khr_subgroups"] and "peak_gflops" not in device
     text = process.run([program, "devices"], env={**os.environ, **fake("")}).out
-    assert "opencl:0/0" in text and "fake device" in text
+    assert "opencl:0/0" in text and "fake device" in text and "peak not measured" in text
+    assert "cl_khr_fp64 cl_khr_subgroups\n" in text
+
+
+def test_a_peak_is_kept(program, fake, tmp_path):
+    environment = {**os.environ, **fake(""), "AGLOW_CACHE_DIR": str(tmp_path / "cache"),
+                   "FAKE_OPENCL_LOG": str(tmp_path / "log")}
+    listed = [process.run([program, "devices", "--json", *words], env=environment) for words in (["--measure"], [], ["--measure"])]
+    assert all(outcome.code == 0 and "fake OpenCL" not in outcome.err for outcome in listed)
+    peaks = [json.loads(outcome.out)["devices"][0]["peak_gflops"] for outcome in listed]
+    assert peaks[0] > 0 and peaks[1] == pytest.approx(peaks[0], rel=1e-5) and peaks[2] >= peaks[1]
+    assert (tmp_path / "log").read_text().splitlines().count("source") == 1
 
 
 def test_no_driver(program, run, no_drivers):
@@ -74,6 +93,10 @@ def test_no_driver(program, run, no_drivers):
     ("memory", 4, "clCreateBuffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE"),
     ("resources", 4, "clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES"),
     ("lost", 6, "clEnqueueNDRangeKernel failed with CL_INVALID_COMMAND_QUEUE"),
+    ("lost:2", 6, "clEnqueueNDRangeKernel failed with CL_INVALID_COMMAND_QUEUE"),
+    ("lost-waiting", 6, "clFinish failed with CL_OUT_OF_RESOURCES"),
+    ("lost-waiting:2", 6, "clFinish failed with CL_OUT_OF_RESOURCES"),
+    *[(f"memory:{call}", 4, "clCreateBuffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE") for call in (2, 3, 4, 5)],
 ])
 def test_faults(run, fake, tmp_path, how, code, words):
     outcome = run("opencl", **fake(how))
@@ -85,7 +108,99 @@ def test_faults(run, fake, tmp_path, how, code, words):
 def test_a_kernel_that_cannot_be_built(run, fake):
     outcome = run("opencl", **fake("build"))
     assert outcome.code == 6
-    assert "the fake compiler says no" in outcome.err and "KERNEL(" in outcome.err
+    assert "the fake compiler says no" in outcome.err
+    lines = outcome.err.splitlines()
+    assert any(line.startswith("     1 | KERNEL(") for line in lines), outcome.err
+    assert sum(line.startswith(">    2 | ") for line in lines) == 1, outcome.err
+
+
+def kept(folder):
+    return sorted(folder.glob("*.kernels"))
+
+
+def test_binaries_are_kept(program, run, fake, tmp_path):
+    cache, log = tmp_path / "cache", tmp_path / "log"
+    environment = {**fake(""), "AGLOW_CACHE_DIR": str(cache), "FAKE_OPENCL_LOG": str(log)}
+
+    def origins(**changes):
+        log.write_text("")
+        assert run("opencl", **{**environment, **changes}).code == 0
+        return [word for word in log.read_text().splitlines() if word in ("source", "binary", "refused")]
+
+    assert origins(AGLOW_CACHE_DIR="off") == ["source"] and not cache.exists()
+    assert origins() == ["source"]
+    file, = kept(cache)
+    assert origins() == ["binary"]
+    listed = json.loads(process.run([program, "cache", "--json", "--cache", cache]).out)
+    assert file.name in [entry["name"] for entry in listed["files"]]
+    # What is damaged, or what the driver refuses, is built again and kept again.
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:40], whole[:-1], whole[:70] + b"?" + whole[71:]):
+        file.write_bytes(damaged)
+        assert origins() == ["source"] and file.read_bytes() == whole
+    assert origins(FAKE_OPENCL="binary") == ["refused", "source"]
+    assert origins() == ["binary"]
+    assert process.run([program, "cache", "--clear", "--cache", cache]).code == 0
+    assert not kept(cache) and origins() == ["source"]
+
+
+@pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
+def test_a_session_goes_on_elsewhere(fake, program, tmp_path, how):
+    """A device that fails raises, again and again; the same program then runs the model on the processor."""
+    if process.is_sanitized(str(program)):
+        pytest.skip("the Python module is not sanitized")
+    aglow = pytest.importorskip("aglow")
+    perceptron(tmp_path)
+    script = f"""
+import numpy as np, aglow
+x = np.load({str(tmp_path / 'x.npy')!r})
+def attempt():
+    try:
+        model = aglow.compile({str(tmp_path / 'model.onnx')!r}, backend="opencl", cache="off")
+        for _ in range(3):
+            model(x)
+        print("ran")
+    except aglow.Error as fault:
+        print(str(fault).splitlines()[0])
+attempt()
+attempt()
+print(aglow.compile({str(tmp_path / 'model.onnx')!r}, backend="cpu", cache="off")(x).sum())
+"""
+    environment = {**os.environ, **fake(how), "PYTHONPATH": str(pathlib.Path(aglow.__file__).parents[1])}
+    outcome = process.run([sys.executable, "-c", script], env=environment, timeout=120)
+    assert outcome.code == 0, outcome.err
+    *faults, total = outcome.out.splitlines()
+    assert len(faults) == 2 and all("E601" in fault or "E402" in fault for fault in faults), outcome.out
+    assert float(total) == pytest.approx(20, rel=1e-5)
+    assert "fake OpenCL" not in outcome.err
+
+
+def test_a_run_ends_with_the_keyboard(fake, program, tmp_path):
+    """Ctrl-C in Python ends a run on a device between two batches, and the device is done with the memory then."""
+    if process.is_sanitized(str(program)):
+        pytest.skip("the Python module is not sanitized")
+    aglow = pytest.importorskip("aglow")
+    count, path, log = 1500, tmp_path / "long.onnx", tmp_path / "log"
+    names = ["image", *(f"v{i}" for i in range(count - 1)), "y"]
+    made = model([node("MatMul", [a, "image"], outputs=[b]) for a, b in zip(names, names[1:])], {"image": zeros(2, 2)})
+    path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    script = f"""
+import numpy as np, aglow, sys
+model = aglow.compile({str(path)!r}, backend="opencl", cache="off")
+try:
+    model(np.ones((2, 2), np.float32))
+except KeyboardInterrupt:
+    sys.exit(33)
+"""
+    environment = {**os.environ, **fake("slow"), "FAKE_OPENCL_LOG": str(log),
+                   "PYTHONPATH": str(pathlib.Path(aglow.__file__).parents[1])}
+    with subprocess.Popen([sys.executable, "-c", script], env=environment) as child:
+        while child.poll() is None and (not log.exists() or "kernel" not in log.read_text()):
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 33
+    words = log.read_text().split()
+    assert 0 < words.count("kernel") < count and words[-1] == "finish" and "read" not in words
 
 
 def test_an_unknown_device(run, fake):

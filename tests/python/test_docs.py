@@ -114,8 +114,9 @@ def test_options(aglow):
     """docs/command-line.md names every command and option, under the command or among the common ones."""
     sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text_of("docs/command-line.md"), re.M | re.S))
     common = next(section for title, section in sections.items() if title.startswith("Options of "))
-    commands = re.findall(r"^  ([a-z-]+) ", aglow("--help").out.partition("Subcommands:")[2].partition("\n\n")[0], re.M)
-    assert len(commands) >= 5
+    listed = aglow("--help").out.partition("Subcommands:")[2].partition("Examples:")[0]
+    commands = re.findall(r"^  ([a-z-]+) ", listed, re.M)
+    assert len(commands) >= 15
     missing = []
     for command in commands:
         own = sections[f"`aglow {command}`"]
@@ -138,4 +139,8 @@ def test_passes(aglow, tmp_path):
     rows = re.findall(r"^\| `([a-z-]+)` \| [a-z]+ \| (.*?) \| .* \|$", text_of("docs/command-line.md"), re.M)
     shown = {phase: re.findall(r"`(.+?)`", names) for phase, names in rows}
     assert shown.pop("import") == []
+    # Phases for devices with memory of their own.
+    timing = aglow("compile", model, "--dim", "batch=1", "--timing", "--backend", "interpreter", "--device-memory", "1G").err.splitlines()[1:]
+    for phase in ["pieces", "transfers"]:
+        assert shown.pop(phase) == [line.split()[1] for line in timing if line.startswith(phase + " ")]
     assert shown == passes and list(shown) == ran

@@ -522,6 +522,32 @@ std::string departing() {
       .bytes();
 }
 
+TEST(CApi, RunsEndWhereTheyAreAskedTo) {
+  aglow_options* options = aglow_options_new();
+  ASSERT_EQ(aglow_options_set_backend(options, "interpreter"), AGLOW_OK);
+  int stop = 0;
+  const aglow_stop ask = [](void* context) { return *static_cast<int*>(context); };
+  ASSERT_EQ(aglow_options_set_stop(options, ask, &stop), AGLOW_OK);
+  EXPECT_EQ(aglow_options_set_stop(nullptr, ask, &stop), AGLOW_USAGE);
+  aglow_model* model = loaded(writeGraph(kSums), options);
+  ASSERT_NE(model, nullptr);
+  float x[4] = {1, 2, 3, 4}, sum[4] = {};
+  int64_t n[2] = {5, 6}, twice[2] = {};
+  ASSERT_EQ(aglow_bind_input(model, 0, x, sizeof x), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_input(model, 1, n, sizeof n), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 0, sum, sizeof sum), AGLOW_OK);
+  ASSERT_EQ(aglow_bind_output(model, 1, twice, sizeof twice), AGLOW_OK);
+  ASSERT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  EXPECT_EQ(sum[3], 8.0F);
+  stop = 1;
+  EXPECT_EQ(aglow_run(model), AGLOW_INTERRUPTED);
+  EXPECT_THAT(aglow_error_text(), HasSubstr("error[E902]"));
+  stop = 0;
+  EXPECT_EQ(aglow_run(model), AGLOW_OK) << aglow_error_text();
+  aglow_free(model);
+  aglow_options_free(options);
+}
+
 TEST(CApi, HearsOfDeparturesOrRefusesThem) {
   const std::string file = departing();
   std::vector<std::string> heard;

@@ -5,7 +5,7 @@
 #include "unit/cpu_kernels.h"
 // After what keeps the compiler quiet about vectors.
 #include "backends/cpu/kernels/conv/winograd.kernel.cpp"
-#include "backends/cpu/kernels/conv/winograd_filter.h"
+#include "backends/winograd.h"
 
 extern "C" {
 #define TILES(R)                                                                              \

@@ -6,17 +6,14 @@
 #include <set>
 #include <thread>
 
-#include "backends/plan.h"
+#include "backends/device_observer.h"
 #include "compile/compile.h"
-#include "compile/evaluate.h"
 #include "counter_module.h"
-#include "evaluate.h"
-#include "fuse/fuse.h"
 #include "graph/text.h"
-#include "inst/irgen.h"
-#include "memory/pass_table.h"
+#include "on_device.h"
 #include "ops/all_ops.h"
 #include "random_graph.h"
+#include "support/stop.h"
 
 namespace aglow {
 
@@ -24,87 +21,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Drivers have threads and memory that sanitizers know nothing of.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
-
-class OnDevice : public ::testing::Test {
-protected:
-  void SetUp() override { choose({}); }
-
-  void choose(std::optional<codegen::DeviceShape> shape) {
-    if (kSanitized) GTEST_SKIP() << "drivers are not run under sanitizers";
-    auto made = OpenClBackend::create("", shape);
-    if (!made.ok()) GTEST_SKIP() << made.error().text();
-    backend_ = *std::move(made);
-  }
-
-  Result<std::unique_ptr<Executable>> compiled(const Function& function) const {
-    AGLOW_TRY(Program program, generate(function));
-    AGLOW_OK(planInstructions(program, *backend_));
-    AGLOW_TRY(const bool fused, fuseInstructions(program, *backend_->fusePolicy()));
-    if (fused) AGLOW_OK(planInstructions(program, *backend_));
-    AGLOW_OK(runMemoryPasses(program));
-    return backend_->compile(std::move(program), {});
-  }
-
-  // Random uses of an operator.
-  static void addUses(RandomGraph& random, Function& function, const OpDef& op, int uses) {
-    for (int i = 0; i < uses; ++i) {
-      Node* node = random.addNode(function, op);
-      ASSERT_NE(node, nullptr) << op.name;
-      for (int r = 0; r < node->resultCount(); ++r)
-        Builder(function).output(fmt::format("{}_{}_{}", op.name, i, r), Value(node, r));
-    }
-  }
-
-  void expectSame(const Function& function, uint64_t seed, bool specials) const {
-    Rng rng(seed);
-    const NamedTensors bindings = testing_support::randomBindings(rng, function, specials);
-    auto expected = evaluateFunction(function, bindings);
-    auto executable = compiled(function);
-    ASSERT_TRUE(executable.ok()) << executable.error().text();
-    auto bound = bindByName((*executable)->inputs(), {bindings.begin(), bindings.end()});
-    ASSERT_TRUE(bound.ok()) << bound.error().text();
-    auto results = (*executable)->run(*bound);
-    ASSERT_EQ(results.ok(), expected.ok()) << (results.ok() ? expected.error() : results.error()).text();
-    if (!expected.ok()) return;  // an index outside of its axis, for both
-    ASSERT_EQ(results->size(), expected->size());
-    for (size_t i = 0; i < results->size(); ++i)
-      EXPECT_TRUE(testing_support::sameValues((*expected)[i], (*results)[i])) << (*executable)->outputs()[i].name;
-  }
-
-  std::unique_ptr<Executable> loaded(std::string_view text) const {
-    auto module = parseModule(text);
-    EXPECT_TRUE(module.ok()) << module.error().text();
-    CompileOptions options;
-    options.backend = "opencl:" + backend_->device().address();
-    options.verifyEach = true;
-    auto compilation = compileModule(*std::move(module), options);
-    EXPECT_TRUE(compilation.ok());
-    auto executable = load(*std::move(compilation));
-    EXPECT_TRUE(executable.ok()) << executable.error().text();
-    return *std::move(executable);
-  }
-
-  std::shared_ptr<const OpenClBackend> backend_;
-};
-
-// Kernels as a GPU gets them, whatever the device is.
-class OnGroups : public OnDevice {
-protected:
-  void SetUp() override {
-    choose(codegen::DeviceShape{.sharesLocal = true, .groupItems = 256, .localBytes = 32 << 10});
-  }
-};
 
 TEST_F(OnGroups, SharesTilesAndRows) {
   Module module;
@@ -204,6 +120,87 @@ TEST_F(OnDevice, RunsSideBySide) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// A row of products, too long for one batch.
+std::string manyProducts(int count) {
+  std::string text =
+      "module {\n  placeholder @x : f32[2,2]\n  placeholder @w : f32[2,2]\n  placeholder @y : f32[2,2]\n"
+      "  func @main {\n    %p0 = MatMul(@x, @w)\n";
+  for (int i = 1; i < count; ++i) text += fmt::format("    %p{} = MatMul(%p{}, @w)\n", i, i - 1);
+  return text + fmt::format("    Save(%p{}, @y)\n  }}\n}}", count - 1);
+}
+
+TEST_F(OnDevice, EndsARunThatIsAskedToStop) {
+  const std::unique_ptr<Executable> executable = loaded(manyProducts(400));
+  const auto matrix = [](double a, double b, double c, double d) {
+    return Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{a, b, c, d});
+  };
+  const std::vector inputs = {matrix(1, 2, 3, 4), matrix(0, 1, 1, 0)};
+  int asked = 0;
+  {
+    const StopScope scope([&] { return ++asked == 2; });
+    const auto ended = executable->run(inputs);
+    ASSERT_FALSE(ended.ok());
+    EXPECT_EQ(ended.error().code, Code::Cancelled);
+    EXPECT_EQ(asked, 2);
+  }
+  {
+    const StopScope scope([&] { return ++asked < 0; });
+    const auto whole = executable->run(inputs);
+    ASSERT_TRUE(whole.ok()) << whole.error().text();
+    EXPECT_THAT(whole->at(0).doubles(), ElementsAre(1, 2, 3, 4));
+    EXPECT_GE(asked, 2 + 5);
+  }
+}
+
+TEST_F(OnDevice, RunsSideBySideWhileOthersStop) {
+  const std::unique_ptr<Executable> executable = loaded(manyProducts(200));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const auto x = Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{1.0 * t, 2, 3, 4});
+      const auto w = Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{0, 1, 1, 0});
+      for (int run = 0; run < 5; ++run) {
+        const StopScope scope([&] { return t % 2 == 1; });
+        const auto y = executable->run(std::vector{x, w});
+        ASSERT_EQ(y.ok(), t % 2 == 0);
+        if (y.ok()) EXPECT_THAT(y->at(0).doubles(), ElementsAre(1.0 * t, 2, 3, 4));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+class Times final : public DeviceObserver {
+public:
+  struct Span {
+    std::string what;
+    int64_t bytes;
+    Time begin, end;
+  };
+  void begin(size_t) override { FAIL() << "the host does not see instructions begin"; }
+  void end(size_t) override {}
+  void ran(size_t instr, Time begin, Time end) override { kernels.push_back({std::to_string(instr), 0, begin, end}); }
+  void copied(std::string_view what, int64_t bytes, Time begin, Time end) override {
+    copies.push_back({std::string(what), bytes, begin, end});
+  }
+  std::vector<Span> kernels, copies;
+};
+
+TEST_F(OnDevice, TellsTimesByTheDevicesClock) {
+  const std::unique_ptr<Executable> executable = loaded(manyProducts(5));
+  const auto x = Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{1, 2, 3, 4});
+  Times times;
+  const auto before = std::chrono::steady_clock::now();
+  ASSERT_TRUE(executable->run(std::vector{x, x}, &times).ok());
+  ASSERT_EQ(times.kernels.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_LT(times.kernels[i].begin, times.kernels[i].end);
+    EXPECT_GE(times.kernels[i].begin, i == 0 ? before : times.kernels[i - 1].end);
+  }
+  std::vector<std::string> copies;
+  for (const Times::Span& copy : times.copies) copies.push_back(fmt::format("{} {}", copy.what, copy.bytes));
+  EXPECT_THAT(copies, ElementsAre("input x 16", "input w 16", "output y 16"));
 }
 
 TEST_F(OnDevice, RefusesWhatNoDeviceHolds) {

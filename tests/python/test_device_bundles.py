@@ -1,0 +1,151 @@
+"""Bundles for devices: C files that run a model's kernels by OpenCL alone, compared bit by bit with the backend."""
+import os
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import onnx
+import pytest
+from bundle_models import MODELS
+from bundles import check, run
+from harness import process
+from onnx import TensorProto, helper
+
+HERE = pathlib.Path(__file__).resolve().parent
+COUNTER = HERE.parents[1] / "examples" / "counter" / "counter.graph"
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device(program):
+    if process.is_sanitized(str(program)):
+        pytest.skip("drivers are not run under sanitizers")
+    listed = process.run([program, "devices"])
+    if listed.code != 0 or "opencl:" not in listed.out:
+        pytest.skip("this machine has no OpenCL device")
+    if not pathlib.Path("/usr/include/CL/cl.h").is_file() or shutil.which("g++") is None:
+        pytest.skip("OpenCL's headers are not installed")
+
+
+class DeviceBundle:
+    def __init__(self, program, folder, path, *options):
+        self.folder, self.name = folder, path.stem
+        check(program, "compile", path, "-o", folder / "out", "--emit", "bundle", "--backend", "opencl", *options)
+        self.header = (folder / "out" / f"{self.name}.h").read_text()
+
+    def number(self, macro):
+        return int(re.search(rf"#define {self.name.upper()}_{macro} (\d+)", self.header).group(1))
+
+    def build(self, entry, language="c99"):
+        out, compiler = self.folder / "out", ["gcc", "-std=c99"] if language == "c99" else ["g++", "-x", "c++"]
+        upper = entry.upper()
+        macros = [f"-DBUNDLE={self.name}", f'-DHEADER="{self.name}.h"', f"-DENTRY={entry}",
+                  f"-DCONSTANTS_BYTES={self.name.upper()}_CONSTANTS_BYTES", f"-DMUTABLE_BYTES={upper}_MUTABLE_BYTES"]
+        if "_STATE_BYTES" in self.header:
+            macros.append(f"-DSTATE_BYTES={self.name.upper()}_STATE_BYTES")
+        check(*compiler, *WARNINGS, f"-I{out}", *macros, HERE / "device_bundle_driver.c", out / f"{self.name}.c", "-o",
+              self.folder / "driver", "-lOpenCL")
+
+    def run(self, memory, calls=1, weights=None, **environment):
+        (self.folder / "in.bin").write_bytes(memory)
+        return check(self.folder / "driver", weights or self.folder / "out" / f"{self.name}.weights.bin", calls,
+                     self.folder / "in.bin", cwd=self.folder, env={**os.environ, **environment}).splitlines()
+
+    def memory(self, values):
+        """Inputs at their offsets: values by macro."""
+        entry = bytearray(self.number("MUTABLE_BYTES"))
+        for name, value in values.items():
+            at = self.number(f"{name}_OFFSET")
+            entry[at:at + value.nbytes] = value.tobytes()
+        return bytes(entry)
+
+    def output(self, name, like):
+        at = self.number(f"{name}_OFFSET")
+        return (self.folder / "out.bin").read_bytes()[at:at + like.nbytes]
+
+
+def lstm():
+    """Three steps of a layer."""
+    random = np.random.default_rng(5)
+    weights = {name: random.normal(size=shape).astype(np.float32) / 3
+               for name, shape in (("w", (1, 24, 4)), ("r", (1, 24, 6)), ("b", (1, 48)))}
+    graph = helper.make_graph(
+        [helper.make_node("LSTM", ["x", "w", "r", "b"], ["y"], hidden_size=6)], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 1, 3, 6])],
+        [onnx.numpy_helper.from_array(value, name) for name, value in weights.items()])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return made, {"x": random.normal(size=(3, 3, 4)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("name, language", [("convnet", "c99"), ("mlp", "c++"), ("int8", "c99"), ("lstm", "c99")])
+def test_bits(program, tmp_path, name, language):
+    model, inputs = lstm() if name == "lstm" else MODELS[name]()
+    path = tmp_path / f"{name}.onnx"
+    onnx.save(model, path)
+    words = []
+    for key, value in inputs.items():
+        np.save(tmp_path / f"{key}.npy", value)
+        words += ["--input", f"{key}={tmp_path / key}.npy"]
+    check(program, "run", path, "--backend", "opencl", *words, "--output-dir", tmp_path / "expected")
+    expected = np.load(tmp_path / "expected" / "0.npy")
+    bundle = DeviceBundle(program, tmp_path, path, *(["--dim", "batch=5"] if name == "mlp" else []))
+    bundle.build(name, language)
+    assert bundle.run(bundle.memory({key.upper(): value for key, value in inputs.items()}), calls=2) == [
+        "open 0", "run 0 0", "run 0 0"]
+    assert bundle.output("Y", expected) == expected.tobytes()
+
+
+def test_state_and_functions(program, tmp_path):
+    bundle = DeviceBundle(program, tmp_path, COUNTER)
+    assert "int counter_add(counter_device *device" in bundle.header and "int counter_reset(" in bundle.header
+    bundle.build("counter_add")
+    entry = bytearray(bundle.number("ADD_MUTABLE_BYTES"))
+    at = bundle.number("ADD_STEP_OFFSET")
+    entry[at:at + 4] = np.float32(2).tobytes()
+    assert bundle.run(bytes(entry), calls=3) == ["open 0"] + ["run 0 0"] * 3
+    state = (tmp_path / "state.bin").read_bytes()
+    at = bundle.number("STATE_COUNT_OFFSET")
+    assert np.frombuffer(state[at:at + 4], np.float32)[0] == 6
+    assert (tmp_path / "again.bin").read_bytes() == state
+
+
+@pytest.fixture
+def gathers(program, tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["x", "i"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 3]), helper.make_tensor_value_info("i", TensorProto.INT64, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])])
+    path = tmp_path / "gathers.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    bundle = DeviceBundle(program, tmp_path, path)
+    bundle.build("gathers")
+    return bundle
+
+
+def test_faults(gathers, tmp_path):
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    good = gathers.memory({"X": x, "I": np.array([3, -1])})
+    assert gathers.run(good) == ["open 0", "run 0 0"]
+    assert gathers.output("Y", x[[3, 3]]) == x[[3, 3]].tobytes()
+    opened, status, words = gathers.run(gathers.memory({"X": x, "I": np.array([1, 4])}))
+    assert (opened, status.split()[:2]) == ("open 0", ["run", "1"]) and words == "index 4 lies outside of its axis"
+    wrong = tmp_path / "wrong.bin"
+    wrong.write_bytes(b"\1" * gathers.number("CONSTANTS_BYTES"))
+    assert gathers.run(good, weights=wrong)[0] == "open 4"
+    for environment in ({"DEVICE": "no such device"}, {"AGLOW_OPENCL_DEVICE": "77/"}):
+        status, words = gathers.run(good, **environment)
+        assert status == "open 3" and "no OpenCL device" in words
+    (tmp_path / "vendors").mkdir()
+    assert gathers.run(good, OCL_ICD_VENDORS=str(tmp_path / "vendors"))[0] == "open 3"
+    assert gathers.run(good, DEVICE="0/0") == ["open 0", "run 0 0"]
+
+
+def test_refused(program, tmp_path):
+    for words in (["--emit", "so"], ["--emit", "bundle", "--threads"], ["--emit", "bundle,llvm"]):
+        outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--backend", "opencl", *words)
+        assert outcome.returncode == 1 and "for devices there is --emit bundle alone" in outcome.stderr
+    outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--backend", "opencl", "--emit", "bundle",
+                  "--device-memory", "1MB")
+    assert outcome.returncode == 1 and "has no --device-memory" in outcome.stderr

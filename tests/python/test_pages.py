@@ -1,0 +1,162 @@
+"""The pages of models in a real browser: no script fails, every view opens, what is clicked tells what it is."""
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+webdriver = pytest.importorskip("selenium.webdriver")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+
+if not (shutil.which("chromium") and shutil.which("chromedriver")):
+    pytest.skip("no browser", allow_module_level=True)
+
+
+def scoped_model(path, blocks, inner):
+    """A chain of blocks, each a scope of `inner` operators with one weight and a way around them."""
+    nodes, weights = [], []
+    value = "x"
+    for block in range(blocks):
+        first = value
+        weight = f"/net/block.{block}/weight"
+        weights.append(numpy_helper.from_array(np.full((4, 4), 0.1, np.float32), weight))
+        for step in range(inner):
+            name = f"/net/block.{block}/part.{step % 3}/op{step}"
+            result = f"{name}_out"
+            operands = [value, weight] if step == 0 else [value]
+            nodes.append(helper.make_node("MatMul" if step == 0 else ("Tanh", "Sigmoid", "Abs")[step % 3], operands, [result], name))
+            value = result
+        name = f"/net/block.{block}/join"
+        nodes.append(helper.make_node("Add", [value, first], [f"{name}_out"], name))
+        value = f"{name}_out"
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "scoped </script><b>", [info("x", TensorProto.FLOAT, [2, 4])], [info(value, TensorProto.FLOAT, [2, 4])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return len(nodes)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    with webdriver.Chrome(options=options, service=service) as driver:
+        yield driver
+
+
+def complaints(browser):
+    return [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def opened(browser, page):
+    browser.get("about:blank")
+    browser.get(page.as_uri())
+    return browser
+
+
+def tab(browser, name):
+    browser.find_element(By.CSS_SELECTOR, f"nav button[data-view={name}]").click()
+    return browser.find_element(By.CSS_SELECTOR, f"section.view.{name}")
+
+
+@pytest.fixture(scope="module")
+def page(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    scoped_model(folder / "scoped.onnx", 6, 9)
+    done = subprocess.run([program, "inspect", folder / "scoped.onnx", "--html", folder / "scoped.html"],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder / "scoped.html"
+
+
+def test_needs_nothing_from_elsewhere(page):
+    text = page.read_text()
+    assert not re.search(r"(src|href)\s*=\s*['\"]?(https?:)?//", text)
+    script = text[text.rindex("<script>"):]
+    assert len(script) < 200_000
+
+
+def test_data_cannot_end_the_script(page):
+    """Names of a model are data, whatever they hold."""
+    data = re.search(r"<script type='application/json' id=data>(.*?)</script>", page.read_text(), re.S)[1]
+    assert {"records", "stages", "programs", "run", "peak"} <= json.loads(data).keys()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_every_view_opens(browser, page, width):
+    browser.set_window_size(width, 900)
+    opened(browser, page)
+    assert [button.text for button in browser.find_elements(By.CSS_SELECTOR, "nav button")] == ["Graph", "Stages", "Memory", "Profile"]
+    for name in ("stages", "memory", "profile", "graph"):
+        section = tab(browser, name)
+        assert section.is_displayed() and section.size["height"] > 200
+        # Nothing but what scrolls by itself is wider than the window.
+        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert complaints(browser) == []
+
+
+def test_scopes_fold_and_unfold(browser, page):
+    browser.set_window_size(1280, 900)
+    opened(browser, page)
+    buttons = {button.text: button for button in browser.find_elements(By.CSS_SELECTOR, ".bar button")}
+    buttons["fold"].click()
+    assert "net" in {label.text for label in browser.find_elements(By.CSS_SELECTOR, ".node.scope text")}
+    folded = len(browser.find_elements(By.CSS_SELECTOR, ".node"))
+    buttons["unfold"].click()
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".node")) > folded
+    assert browser.find_elements(By.CSS_SELECTOR, ".node.scope") == []
+    assert complaints(browser) == []
+
+
+def test_a_search_leads_to_a_node_that_tells_what_it_is(browser, page):
+    browser.set_window_size(1280, 900)
+    opened(browser, page)
+    browser.find_element(By.CSS_SELECTOR, ".bar input").send_keys("block.3 matmul")
+    hits = browser.find_elements(By.CSS_SELECTOR, ".hits button")
+    assert len(hits) == 1 and "block.3" in hits[0].text
+    hits[0].click()
+    chosen = browser.find_element(By.CSS_SELECTOR, ".node.chosen")
+    assert "MatMul" in chosen.text
+    details = browser.find_element(By.CSS_SELECTOR, "aside").text
+    for word in ("/net/block.3/part.0/op0", "f32[2,4]", "kernel", "time"):
+        assert word in details
+    browser.execute_script("""
+      const inside = box => box.top > 120 && box.bottom < innerHeight - 20 && box.left > 20 && box.right < innerWidth - 420;
+      const other = [...document.querySelectorAll('.node:not(.chosen) rect')].find(node => inside(node.getBoundingClientRect()));
+      const box = other.getBoundingClientRect();
+      other.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: box.x + 9, clientY: box.y + 9}));""")
+    assert browser.find_element(By.CSS_SELECTOR, "aside").text != details
+    assert complaints(browser) == []
+
+
+def test_stages_show_what_they_changed(browser, page):
+    opened(browser, page)
+    section = tab(browser, "stages")
+    steps = section.find_elements(By.CSS_SELECTOR, ".steps button")
+    names = [step.text.split("\n")[0] for step in steps]
+    assert names[0] == "import" and {"optimize", "lower", "irgen", "memory"} <= set(names)
+    steps[names.index("fuse")].click()
+    assert section.find_elements(By.CSS_SELECTOR, ".diff .added") and section.find_elements(By.CSS_SELECTOR, ".diff .gone")
+    assert complaints(browser) == []
+
+
+def test_buffers_and_instructions_tell_what_they_are(browser, page):
+    browser.set_window_size(1280, 900)
+    opened(browser, page)
+    section = tab(browser, "memory")
+    section.find_element(By.CSS_SELECTOR, "svg.map .box").click()
+    details = browser.find_element(By.CSS_SELECTOR, "aside").text
+    assert "address" in details and "made by" in details
+    section = tab(browser, "profile")
+    assert section.find_elements(By.CSS_SELECTOR, "circle.dot")
+    section.find_elements(By.CSS_SELECTOR, "tbody")[-1].find_element(By.CSS_SELECTOR, "tr").click()
+    browser.find_element(By.XPATH, "//button[text()='show in the graph']").click()
+    assert browser.find_element(By.CSS_SELECTOR, "section.view.graph").is_displayed()
+    assert complaints(browser) == []
+

@@ -1,0 +1,68 @@
+// Threads that share an executable on the device of tests/python/fake_opencl.c, which computes nothing: what they share
+// is ours. ./dev runs it under ThreadSanitizer; without the fake loader there is nothing to see.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "backends/device_observer.h"
+#include "backends/opencl/opencl.h"
+#include "compile/compile.h"
+#include "graph/text.h"
+#include "support/stop.h"
+
+namespace aglow {
+
+namespace {
+
+class Counts final : public DeviceObserver {
+public:
+  void begin(size_t) override {}
+  void end(size_t) override {}
+  void ran(size_t, Time, Time) override { ++kernels; }
+  void copied(std::string_view, int64_t, Time, Time) override { ++copies; }
+  int kernels = 0, copies = 0;
+};
+
+TEST(FakeDevice, IsSharedByThreads) {
+  const auto backend = OpenClBackend::create("");
+  if (!backend.ok() || (*backend)->device().name != "fake device") GTEST_SKIP() << "the loader is not the fake one";
+  std::string text =
+      "module {\n  placeholder @x : f32[2,2]\n  placeholder @y : f32[2,2]\n  state @s : f32[2,2] = [0, 0, 0, 0]\n"
+      "  func @main {\n    %p0 = MatMul(@x, @x)\n";
+  constexpr int kProducts = 200;
+  for (int i = 1; i < kProducts; ++i) text += fmt::format("    %p{} = MatMul(%p{}, @x)\n", i, i - 1);
+  text += fmt::format("    Save(%p{}, @y)\n  }}\n  func @count {{\n    %n = Add(@s, @x)\n    Save(%n, @s)\n  }}\n}}",
+                      kProducts - 1);
+  auto module = parseModule(text);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  CompileOptions options;
+  options.backend = "opencl";
+  auto compiled = compileModule(*std::move(module), options);
+  ASSERT_TRUE(compiled.ok());
+  auto executable = load(*std::move(compiled), {.contexts = 3});
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  const size_t products = *(*executable)->find("main"), count = *(*executable)->find("count");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      const std::vector inputs = {
+          Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{1, 2, 3, 4.0 * t})};
+      for (int run = 0; run < 10; ++run) {
+        Counts counts;
+        const StopScope scope([&] { return t % 3 == 1; });
+        const auto result = (*executable)->run(inputs, t % 3 == 2 ? &counts : nullptr, products);
+        EXPECT_EQ(result.ok(), t % 3 != 1);
+        if (t % 3 == 2) {
+          EXPECT_EQ(counts.kernels, kProducts);
+          EXPECT_GE(counts.copies, 2);
+        }
+        EXPECT_TRUE((*executable)->run(inputs, nullptr, count).ok());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+}  // namespace aglow
