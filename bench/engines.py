@@ -44,7 +44,7 @@ class Aglow:
         self.command = [*pinned(threads), str(program)]
         self.threads = threads
         self.version = subprocess.run([str(program), "--version"], capture_output=True, text=True,
-                                      check=True).stdout.split()[-1]
+                                      check=True).stdout.split()[1]
         self.load_s = self.peak_rss_mb = None
 
     def call(self, command, *words):

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "backends/cpu/kernels/conv/winograd_filter.h"
 #include "backends/cpu/kernels/gemm/pack.h"
+#include "backends/winograd.h"
 #include "compile/compile.h"
 #include "graph/builder.h"
 #include "support/rng.h"
@@ -97,7 +97,7 @@ struct Layer {
 void convLayer(benchmark::State& state, const Layer& l) {
   const bool planar = l.channels < kLanes;
   const int64_t pad = l.kernel / 2, out = (l.size + 2 * pad - l.kernel) / l.stride + 1;
-  const int tile = l.kernel == 3 && l.stride == 1 ? cpu::winogradTile(l.channels, l.outputs, out, out) : 0;
+  const int tile = l.kernel == 3 && l.stride == 1 ? winogradTile(l.channels, l.outputs, out, out) : 0;
   const Tensor filter = randomTensor({l.outputs, l.channels, l.kernel, l.kernel});
   const Shape input =
       planar ? Shape{1, l.channels, l.size, l.size} : Shape{1, ceilDiv(l.channels, kLanes), l.size, l.size, kLanes};
@@ -105,7 +105,7 @@ void convLayer(benchmark::State& state, const Layer& l) {
   const std::vector<int64_t> pads(4, pad), strides(2, l.stride);
   runLayer(state, input, flops, [&](Builder& b, Value x) {
     if (tile > 0)
-      return b.winogradConv(x, b.constant(cpu::winogradFilter(filter, tile, 2 * kLanes)),
+      return b.winogradConv(x, b.constant(winogradFilter(filter, tile, 2 * kLanes)),
                             {.tile = tile, .pads = pads, .outputs = l.outputs, .lanes = kLanes});
     return b.blockedConv(x, b.constant(cpu::packFilter(filter, 2 * kLanes)),
                          {.strides = strides, .pads = pads, .outputs = l.outputs, .lanes = kLanes});
