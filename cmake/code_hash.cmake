@@ -1,6 +1,6 @@
 # Writes a source with a hash of everything that decides on what a graph is compiled to: -DROOT=... -DLIBRARY=... -DOUT=...
 file(GLOB_RECURSE files ${ROOT}/src/*.cpp ${ROOT}/src/*.h ${ROOT}/src/*.inc)
-list(FILTER files EXCLUDE REGEX "/src/(import|dynamic|runtime|train|serve|python|cli|api)/")
+list(FILTER files EXCLUDE REGEX "/src/(page|media|import|dynamic|runtime|train|report|serve|python|cli|api)/")
 list(SORT files)
 set(hashes "")
 foreach(file ${files} ${LIBRARY})

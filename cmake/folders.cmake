@@ -6,11 +6,11 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/check_layer
 execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_layers.py --folders
                 OUTPUT_VARIABLE FOLDER_ROWS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" FOLDER_ROWS "${FOLDER_ROWS}")
-set(PROGRAM_FOLDERS python cli)  # no part of the library
+set(PROGRAM_FOLDERS python cli serve)  # no part of the library
 set(BRIEF_FOLDERS import grad optimize lower dynamic api compile)
 # What fuzzers reach with their bytes is instrumented for them. (-fsanitize=fuzzer-no-link stands for the same, but would
 # need precompiled headers of its own.)
-set(FUZZED_FOLDERS support tensor ops graph import rewrite grad optimize lower inst compile dynamic)
+set(FUZZED_FOLDERS support tensor media ops graph import rewrite grad optimize lower inst compile dynamic)
 set(FUZZED_OPTIONS "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp")
 
 set(BEFORE "")  # the libraries of all rows so far

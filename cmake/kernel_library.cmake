@@ -5,6 +5,8 @@
 set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 find_path(LLVM_INCLUDE_DIR llvm/IR/Module.h HINTS ${LLVM_ROOT}/include REQUIRED)
 find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
+file(STRINGS ${LLVM_INCLUDE_DIR}/llvm/Config/llvm-config.h LLVM_VERSION REGEX "define LLVM_VERSION_STRING")
+string(REGEX MATCH "[0-9]+[.0-9]+" LLVM_VERSION "${LLVM_VERSION}")
 find_program(KERNEL_CLANG NAMES clang++-19 HINTS ${LLVM_ROOT}/bin REQUIRED)
 find_program(KERNEL_LINK NAMES llvm-link-19 llvm-link HINTS ${LLVM_ROOT}/bin REQUIRED)
 
@@ -50,7 +52,7 @@ endforeach()
 
 # Which compiler this is, for packages and for the cache of them.
 file(GLOB_RECURSE CODE_SOURCES CONFIGURE_DEPENDS src/*.cpp src/*.h src/*.inc)
-list(FILTER CODE_SOURCES EXCLUDE REGEX "/src/(import|dynamic|runtime|train|serve|python|cli|api)/")
+list(FILTER CODE_SOURCES EXCLUDE REGEX "/src/(page|media|import|dynamic|runtime|train|report|serve|python|cli|api)/")
 set(CODE_HASH ${KERNEL_FOLDER}/code_hash.cpp)
 add_custom_command(OUTPUT ${CODE_HASH}
                    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DLIBRARY=${KERNEL_LIBRARY} -DOUT=${CODE_HASH}

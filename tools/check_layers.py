@@ -16,10 +16,10 @@ import sys
 
 # The pipeline's order; folders in one row are peers.
 ORDER = [
-    ["support"], ["tensor"], ["ops"], ["graph"], ["import"], ["rewrite"],
+    ["support"], ["page"], ["tensor"], ["media"], ["ops"], ["graph"], ["import"], ["rewrite"],
     ["grad", "quant", "optimize", "lower"],
-    ["inst"], ["fuse"], ["memory"], ["reference"], ["codegen"], ["backends"], ["compile"], ["runtime"], ["dynamic"],
-    ["train"], ["serve", "python", "cli", "api"],
+    ["inst"], ["fuse"], ["memory"], ["reference"], ["codegen"], ["backends"], ["compile"], ["report"], ["runtime"], ["dynamic"],
+    ["train"], ["python", "cli", "api"], ["serve"],
 ]
 RANK = {folder: rank for rank, row in enumerate(ORDER) for folder in row}
 
@@ -28,11 +28,15 @@ VIEWERS = {"import": ["dynamic", "train", "serve", "python", "cli", "api"]}
 
 # Foreign headers (regular expression on the included path) and the folders that may see them.
 FOREIGN = [
-    (r"protozero/|google/protobuf/", ["import"]),
+    (r"protozero/", ["import"]),
+    (r"google/protobuf/|grpc|inference\.(grpc\.)?pb\.h", ["serve/grpc"]),
+    (r"boost/|openssl/", ["serve/http"]),
+    (r"simdjson", ["serve"]),
     (r"CLI/", ["cli"]),
-    (r"nlohmann/", ["quant", "cli", "serve"]),
+    (r"nlohmann/", ["quant", "report", "cli", "serve"]),
     (r"llvm/|llvm-c/|clang/|lld/", ["backends/cpu/llvm"]),
     (r"re2/", ["dynamic/strings"]),
+    (r"jpeglib|png\.h|webp/|tiffio|openjpeg", ["media"]),
     (r"CL/", ["backends/opencl"]),
     (r"cuda|nvrtc|cublas|cudnn", ["backends/cuda"]),
     (r"Python\.h|nanobind/|pybind11/", ["python"]),

@@ -26,9 +26,24 @@ libprotozero-dev    | reads ONNX files
 libcli11-dev        | command line
 libre2-dev          | regular expressions in models
 nlohmann-json3-dev  | JSON output
+libjpeg-dev         | image files
+libpng-dev          | image files
+libwebp-dev         | image files
+libtiff-dev         | image files
+libopenjp2-7-dev    | image files
 libgtest-dev        | unit tests
 libgmock-dev        | unit tests
 libbenchmark-dev    | benchmarks
+'
+PACKAGES_serve='
+pkg-config          | finds libraries
+libboost-dev        | HTTP of the server (Beast)
+libssl-dev          | TLS of the server
+libgrpc++-dev       | gRPC of the server
+protobuf-compiler-grpc | its messages
+protobuf-compiler   | its messages
+libprotobuf-dev     | its messages
+libsimdjson-dev     | reads requests
 '
 PACKAGES_test='
 llvm-19-tools       | FileCheck for the golden tests
@@ -44,8 +59,16 @@ gdb                 | tests debug information
 binutils            | tests what objects hold
 ocl-icd-libopencl1  | finds drivers of OpenCL
 pocl-opencl-icd     | an OpenCL device on every processor
+ocl-icd-opencl-dev  | links bundles for devices
+opencl-c-headers    | compiles them
 oclgrind            | one that looks at every access
 '
+# For tests of pages; Ubuntu has no browser among its packages, and tests that need one are left out there.
+PACKAGES_browser='
+chromium            | a browser
+chromium-driver     | lets tests steer it
+'
+on_debian() { [[ $(. /etc/os-release 2>/dev/null && echo "${ID:-}") == debian ]]; }
 
 installed() { [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ?i* ]]; }
 
