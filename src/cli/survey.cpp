@@ -57,6 +57,8 @@ Diagnosed<std::vector<Error>> refusedNodes(const onnx::Model& model, const Parse
   const auto compiled = compileModel(model, lowered, options.import);
   if (compiled.ok()) return refused;
   for (const Error& error : compiled.diagnostics().errors()) {
+    // An input whose rank is open: what the nodes make of it cannot be tried, the operators are judged by name.
+    if (error.code == Code::NeedShape) continue;
     const bool refusal = codeInfo(error.code).exit == ExitCode::NotSupported;
     if (!refusal && !assumed) return compiled.diagnostics();
     // What has no place is of an input whose value has to be given, as for a sequence.

@@ -58,7 +58,7 @@ Result<std::string> npzBytes(const NamedArrays& arrays) {
     add(directory, kEntry, 4);
     add(directory, 20, 2);
     addFacts(directory, sum, bytes.size(), file.size());
-    add(directory, 0, 2 + 2 + 2 + 4);  // no comment, the first disk, nothing said of the file
+    directory.append(2 + 2 + 2 + 4, '\0');  // no comment, the first disk, nothing said of the file
     add(directory, at, 4);
     directory += file;
   }
