@@ -185,7 +185,8 @@ def test_a_run_ends_with_the_keyboard(fake, program, tmp_path):
     made = model([node("MatMul", [a, "image"], outputs=[b]) for a, b in zip(names, names[1:])], {"image": zeros(2, 2)})
     path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
     script = f"""
-import numpy as np, aglow, sys
+import numpy as np, aglow, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs ignore
 model = aglow.compile({str(path)!r}, backend="opencl", cache="off")
 try:
     model(np.ones((2, 2), np.float32))
