@@ -171,7 +171,11 @@ Diagnosed<Unit> cut(const PartitionOptions& options) {
   if (!criterion.ok()) return criterion.error();
   auto devices = parseDevices(options.devices);
   if (!devices.ok()) return devices.error();
-  PartitionRequest request{.criterion = *criterion, .parts = static_cast<size_t>(options.parts)};
+  PartitionRequest request{.criterion = *criterion,
+                           .parts = static_cast<size_t>(options.parts),
+                           .devices = {},
+                           .byHand = {},
+                           .portable = !options.output.empty()};  // nobody knows who will read the file
   for (const DeviceSpec& spec : *devices) request.devices.push_back(partitionDeviceOf(spec));
   if (!options.plan.empty())
     if (Status read = readPlan(options.plan, request); !read.ok()) return read.error();
@@ -181,10 +185,10 @@ Diagnosed<Unit> cut(const PartitionOptions& options) {
     if (Status read = readMeasured(options.measured, request); !read.ok()) return read.error();
   if (!devices->empty()) parsed->compile.backend = devices->front().backend;
   ParsedOptions upTo = *parsed;
-  upTo.compile.stopAfter = kPartitionPhase;
+  upTo.compile.stopAfter = partitionPhase(request);
   auto graph = compile(*file, upTo);
   if (!graph.ok()) return graph.diagnostics();
-  auto made = partition(*graph, request);
+  auto made = partition(*graph, request, parsed->compile);
   if (!made.ok()) return std::move(made).error().at(file->path);
   Status written = writeTogether([&](FileSet& files) -> Status {
     if (!options.dot.empty()) AGLOW_OK(files.add(options.dot, drawDot(*made)));
@@ -224,7 +228,7 @@ Command partitionCommand() {
       {"--configuration", &o.configuration, "The same, of the configuration with this name", "NAME"},
       {"--measured", &o.measured, "Times instead of estimates: a JSON object of nodes and microseconds", "FILE.json"},
       {"--dot", &o.dot, "Draws the parts, for Graphviz", "FILE.dot"},
-      {"--output,-o", &o.output, "The module with a function for each part", "FILE.graph"},
+      {"--output,-o", &o.output, "The module with a function for each part, for any backend", "FILE.graph"},
       {"--verify", &o.verify, "Runs it whole and in parts on the devices with random inputs, and compares the bits"},
       {"--seed", &o.seed, "Of the random inputs"},
       {"--json", &o.json, "For programs, with the nodes of each part"},

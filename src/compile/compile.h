@@ -23,6 +23,7 @@ namespace aglow {
 namespace quant {
 struct Request;
 }
+struct FusedNodes;
 
 // After each pass over a function, and (with an empty pass) after each phase. Either the graph is there, or programs.
 struct StageEvent {
@@ -50,6 +51,8 @@ struct CompileOptions {
   std::function<Status(const StageEvent&)> observer;
   // What becomes integers, and how; none: the model stays as it is.
   std::shared_ptr<const quant::Request> quantize = {};
+  // Which nodes run as one, where that was decided before (fuse/fuse.h); none: as the backend wants.
+  std::shared_ptr<const FusedNodes> fusedNodes = {};
 };
 
 struct PassTiming {

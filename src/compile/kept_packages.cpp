@@ -11,6 +11,7 @@
 #include "backends/cpu/package/package_cache.h"
 #include "compile/package_parts.h"
 #include "compile/package_text.h"
+#include "fuse/fuse.h"
 #include "graph/lexer.h"
 #include "graph/syntax.h"
 #include "graph/text.h"
@@ -160,6 +161,9 @@ std::string cacheKey(const Compilation& compilation, const CompileOptions& optio
     for (const std::string& name : request->keepFloat) text += printString(name) + "\n";
     text += quant::profileText(request->profile);
   }
+  if (options.fusedNodes)
+    for (const auto& [node, number] : options.fusedNodes->instrOf)
+      text += fmt::format("{} {}\n", printString(node), number);
   const Result<std::string> interfaces =
       printPackage({.triple = {}, .cpu = {}, .features = {}, .interfaces = compilation.interfaces});
   if (!interfaces.ok()) return {};

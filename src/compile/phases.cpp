@@ -165,6 +165,20 @@ Phase piecesPhase(int64_t deviceBytes) {
           }};
 }
 
+// In the place of a backend's own: a part of what was fused whole is fused as it was there.
+Phase fuseAsPhase(std::shared_ptr<const FusedNodes> nodes) {
+  return {"fuse",
+          "what ran as one in the whole does so in its parts",
+          Phase::On::Instructions,
+          {"fuse"},
+          [nodes = std::move(nodes)](PhaseScope& scope) -> Status {
+            const Stopwatch watch;
+            AGLOW_TRY(const bool changed, fuseAs(*scope.program, *nodes));
+            AGLOW_OK(planInstructions(*scope.program, scope.backend));
+            return scope.passDone("fuse", changed, watch.seconds());
+          }};
+}
+
 std::vector<std::string> memoryPassNames() {
   std::vector<std::string> names;
   for (const MemoryPass& pass : memoryPasses()) names.emplace_back(pass.name);
@@ -219,6 +233,7 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
     if (!model.sharesMemory && model.memoryBytes > 0) phases.insertAfter("predicate", piecesPhase(model.memoryBytes));
   }
   if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
+  if (options.fusedNodes && phases.find("fuse") != nullptr) phases.replace("fuse", fuseAsPhase(options.fusedNodes));
   return phases;
 }
 

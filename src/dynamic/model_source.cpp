@@ -145,7 +145,7 @@ Diagnosed<std::shared_ptr<const NetworkSource>> openSource(const std::string& pa
     return sourceOf(*std::move(model), std::move(options));
   }
   // A graph is compiled for whatever devices there are; instructions and packages are for one kind.
-  if (path.ends_with(".graph")) return openParts(path, std::move(options), {.parts = 1});
+  if (path.ends_with(".graph")) return openParts(path, std::move(options), {.parts = 1, .portable = true});
   auto compiled = compileTextFile(path, options.compile);
   if (!compiled.ok()) return compiled.diagnostics();
   auto source = sourceOf(*std::move(compiled));
@@ -158,13 +158,13 @@ Diagnosed<std::shared_ptr<const NetworkSource>> openParts(const std::string& pat
   if (options.compile.backend.empty() && !request.devices.empty())
     options.compile.backend = request.devices.front().backend;
   CompileOptions upTo = options.compile;
-  upTo.stopAfter = kPartitionPhase;
+  upTo.stopAfter = partitionPhase(request);
   auto graph = compileFile(path, upTo, options.import);
   if (!graph.ok()) return graph.diagnostics();
   if (graph->module == nullptr)
     return Error{
         .code = Code::UnsupportedFeature, .message = "it has no graph any more, and is not cut", .where = path};
-  auto made = partition(*graph, request);
+  auto made = partition(*graph, request, options.compile);
   if (!made.ok()) return std::move(made).error().at(path);
   const auto function = chooseFunction(graph->functionNames(), {});
   return sourceOf(*std::move(made), graph->interfaces[*function], options.compile);

@@ -2,7 +2,10 @@
 #include "fuse/fuse.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "fuse/bodies.h"
 #include "inst/lifetimes.h"
@@ -67,6 +70,50 @@ Result<bool> fuseInstructions(Program& program, const FusePolicy& policy) {
     program.instrs.push_back(fused ? fuse(std::move(steps), body->anchored, program, dependences)
                                    : std::move(steps.front()));
     changed |= fused;
+  }
+  markLifetimes(program);
+  return changed;
+}
+
+FusedNodes fusedNodesOf(const Program& program) {
+  FusedNodes nodes;
+  int32_t number = 0;
+  for (const Instr& instr : program.instrs) {
+    if (instr.kind != Instr::Kind::Fused) continue;
+    for (const Instr& step : instr.body) nodes.instrOf[step.origin] = number;
+    ++number;
+  }
+  return nodes;
+}
+
+Result<bool> fuseAs(Program& program, const FusedNodes& nodes) {
+  std::erase_if(program.instrs, [](const Instr& instr) { return instr.isMarker(); });
+  const Dependences dependences(program);
+  std::map<int32_t, size_t> sizes;
+  for (const auto& [node, number] : nodes.instrOf) ++sizes[number];
+  const auto numberOf = [&](const Instr& instr) -> std::optional<int32_t> {
+    const auto found = nodes.instrOf.find(instr.origin);
+    if (instr.kind != Instr::Kind::Compute || found == nodes.instrOf.end()) return {};
+    return found->second;
+  };
+  std::vector<Instr> old = std::exchange(program.instrs, {});
+  bool changed = false;
+  for (size_t begin = 0, end = 0; begin < old.size(); begin = end) {
+    const std::optional<int32_t> number = numberOf(old[begin]);
+    end = begin + 1;
+    if (!number) {
+      program.instrs.push_back(std::move(old[begin]));
+      continue;
+    }
+    while (end < old.size() && numberOf(old[end]) == number) ++end;
+    AGLOW_CHECK(end - begin == sizes.at(*number), "nodes that run as one are apart at " + old[begin].origin);
+    std::vector<const Instr*> steps;
+    for (size_t at = begin; at < end; ++at) steps.push_back(&old[at]);
+    AGLOW_TRY(const BodyForm form, formOf(program, steps));
+    std::vector<Instr> body(std::move_iterator(old.begin() + static_cast<std::ptrdiff_t>(begin)),
+                            std::move_iterator(old.begin() + static_cast<std::ptrdiff_t>(end)));
+    program.instrs.push_back(fuse(std::move(body), form.anchored, program, dependences));
+    changed = true;
   }
   markLifetimes(program);
   return changed;

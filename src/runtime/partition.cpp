@@ -10,11 +10,15 @@
 
 #include "runtime/partition_build.h"
 #include "runtime/partition_graph.h"
+#include "runtime/partition_order.h"
 #include "support/quote.h"
 
 namespace aglow {
 
 namespace {
+
+// Phases after which a function can be cut.
+constexpr std::string_view kAfterRules = "optimize-core", kBeforeInstructions = "schedule";
 
 constexpr std::array<std::string_view, 5> kCriteria = {"memory", "time", "communication", "pipeline", "support"};
 
@@ -348,34 +352,30 @@ Result<std::vector<size_t>> devicesBySupport(const PartitionGraph& graph, const 
   return devices;
 }
 
-// What the plan says of a node: by its name, or by that without the numbers that passes put behind it to tell copies
-// apart.
-const std::pair<const std::string, std::string>* findPlan(const PartitionRequest& request, std::string name) {
-  while (true) {
-    if (const auto found = request.byHand.find(name); found != request.byHand.end()) return &*found;
-    const size_t end = name.find_last_not_of("0123456789");
-    if (end == std::string::npos || end + 1 == name.size() || (name[end] != '.' && name[end] != '_')) return nullptr;
-    name.resize(end);
-  }
-}
-
-Result<std::vector<size_t>> devicesByHand(const PartitionGraph& graph, const PartitionRequest& request) {
+// Nodes of a unit stay together: the first one that is named decides, which is the anchor of what runs as one.
+Result<std::vector<size_t>> devicesByHand(const PartitionGraph& graph, const PartitionRequest& request,
+                                          std::vector<std::string>& calledOut) {
   std::map<std::string, size_t, std::less<>> numbers;
   for (size_t i = 0; i < request.devices.size(); ++i) numbers[request.devices[i].name] = i;
   std::vector<std::optional<size_t>> named(graph.units.size());
   std::set<std::string_view> used;
-  for (size_t unit = 0; unit < named.size(); ++unit)
+  for (size_t unit = 0; unit < named.size(); ++unit) {
+    const Node* first = nullptr;
     for (const Node* node : graph.units[unit].nodes) {
-      const auto* const found = findPlan(request, node->name());
-      if (found == nullptr) continue;
+      const auto found = findNode(request.byHand, node->name());
+      if (found == request.byHand.end()) continue;
       used.insert(found->first);
       const size_t device = numbers.at(found->second);
-      if (named[unit] && *named[unit] != device)
-        return Error{.code = Code::Usage,
-                     .message = fmt::format("node {} has to be on the device of node {}: both touch the same state",
-                                            quoted(node->name()), quoted(graph.units[unit].nodes.front()->name()))};
-      named[unit] = device;
+      if (!named[unit]) {
+        named[unit] = device;
+        first = node;
+      } else if (*named[unit] != device) {
+        calledOut.push_back(fmt::format("{} goes to {} with {}: they run as one, or touch the same state",
+                                        quoted(node->name()), request.devices[*named[unit]].name,
+                                        quoted(first->name())));
+      }
     }
+  }
   if (used.empty())
     return Error{.code = Code::Usage,
                  .message = "the plan names no node of the model",
@@ -435,11 +435,25 @@ PartitionDevice partitionDeviceOf(const DeviceSpec& spec) {
   return device;
 }
 
-Result<Partition> partition(const Compilation& compilation, const PartitionRequest& request) {
+std::string_view partitionPhase(const PartitionRequest& request) {
+  const auto isLikeFirst = [&](const PartitionDevice& device) {
+    return device.backend == request.devices.front().backend && device.without == request.devices.front().without;
+  };
+  const bool alike = std::all_of(request.devices.begin(), request.devices.end(), isLikeFirst) &&
+                     request.criterion != PartitionCriterion::Support;
+  return alike && !request.portable ? kBeforeInstructions : kAfterRules;
+}
+
+Result<Partition> partition(const Compilation& compilation, const PartitionRequest& request,
+                            const CompileOptions& options) {
   AGLOW_CHECK(compilation.module != nullptr, "only graphs can be cut");
   AGLOW_TRY(const size_t number, chooseFunction(compilation.functionNames(), {}));
-  const Function& function = *compilation.module->findFunction(compilation.interfaces[number].function);
-  const PartitionGraph graph = partitionGraphOf(function, request.measured);
+  const Interface& interface = compilation.interfaces[number];
+  const std::string_view phase = partitionPhase(request);
+  WholeFunction whole{.module = moduleOf(*compilation.module->findFunction(interface.function)), .fusedNodes = {}};
+  if (phase == kBeforeInstructions) AGLOW_OK(putInOrder(whole, options));
+  const Function& function = *whole.module->functions().front();
+  const PartitionGraph graph = partitionGraphOf(function, request.measured, whole.fusedNodes.get());
   if (graph.units.empty()) return Error{.code = Code::BadGraph, .message = "there is nothing to cut"};
   std::vector<std::string> calledOut;
   std::vector<size_t> labels;
@@ -447,8 +461,8 @@ Result<Partition> partition(const Compilation& compilation, const PartitionReque
   const bool pinned = !request.byHand.empty() || request.criterion == PartitionCriterion::Support;
   if (pinned) {
     if (request.devices.empty()) return Error{.code = Code::Usage, .message = "devices have to be named for this"};
-    AGLOW_TRY(const std::vector<size_t> devices,
-              request.byHand.empty() ? devicesBySupport(graph, request, calledOut) : devicesByHand(graph, request));
+    AGLOW_TRY(const std::vector<size_t> devices, request.byHand.empty() ? devicesBySupport(graph, request, calledOut)
+                                                                        : devicesByHand(graph, request, calledOut));
     labels = labelsOfDevices(graph, devices, request.devices.size());
     const size_t most = *std::max_element(labels.begin(), labels.end()) + 1;
     for (size_t i = 0; i < most; ++i) names.push_back(request.devices[i % request.devices.size()].name);
@@ -461,7 +475,11 @@ Result<Partition> partition(const Compilation& compilation, const PartitionReque
     if (labels.empty()) return tooLarge(graph, request, parts);
     for (size_t i = 0; i < parts; ++i) names.push_back(deviceOf(request, i, parts).name);
   }
-  return buildPartition(compilation, number, graph, std::move(labels), std::move(names), pinned, std::move(calledOut));
+  AGLOW_TRY(Partition made, buildPartition(function, interface, graph, std::move(labels), std::move(names), pinned,
+                                           std::move(calledOut)));
+  made.phase = phase;
+  made.fusedNodes = std::move(whole.fusedNodes);
+  return made;
 }
 
 }  // namespace aglow

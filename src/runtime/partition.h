@@ -43,6 +43,7 @@ struct PartitionRequest {
   std::vector<PartitionDevice> devices;         // of the parts, in order; none: all are alike, with any memory
   std::map<std::string, std::string> byHand;    // nodes to devices; what is not named goes with what it reads
   std::map<std::string, double> measured = {};  // microseconds by node
+  bool portable = false;                        // parts can be compiled for any backend
 };
 
 // A function of a module, cut: the module has a function for each part, with placeholders between.
@@ -58,17 +59,22 @@ struct Partition {
   };
   std::vector<Facts> facts;            // by part
   std::vector<std::string> calledOut;  // nodes that had to go elsewhere, with the reason
+  std::string phase;                   // after which it was cut
+  // Which nodes run as one in the whole, and so in the parts; none where the parts decide that themselves.
+  std::shared_ptr<const FusedNodes> fusedNodes;
 };
 
-// What was compiled as far as its graph goes, "optimize-core", so that nothing that follows depends on neighbours in
-// other parts. TooLarge where it does not fit, with what is missing; UnsupportedFeature for what takes or gives
-// anything but tensors.
-Result<Partition> partition(const Compilation& compilation, const PartitionRequest& request);
+// The phase up to which a function is compiled before it is cut. Where all devices are alike it is the last one on the
+// graph, and every part computes what it computes in the whole, to the bit. Devices of several kinds share no more than
+// the graph that all rules have seen, from which each goes on in its own way.
+std::string_view partitionPhase(const PartitionRequest& request);
 
-// The phase up to which a function is compiled before it is cut.
-inline constexpr std::string_view kPartitionPhase = "optimize-core";
+// Of what was compiled up to that phase with these options. TooLarge where it does not fit, with what is missing;
+// UnsupportedFeature for what takes or gives anything but tensors.
+Result<Partition> partition(const Compilation& compilation, const PartitionRequest& request,
+                            const CompileOptions& options);
 
-// A partition as a network for a host. Parts for `backend`, the one it was compiled for so far, go on from there.
+// A partition as a network for a host. Parts for the options' backend go on from the phase where it was cut.
 std::shared_ptr<const NetworkSource> sourceOf(Partition partition, const Interface& interface, CompileOptions options);
 
 // The parts as boxes, with the values between them: the partitioned graph of Figure 9.

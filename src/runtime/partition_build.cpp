@@ -161,16 +161,15 @@ std::unique_ptr<Module> moduleOf(const Function& function) {
   return module;
 }
 
-Result<Partition> buildPartition(const Compilation& compilation, size_t function, const PartitionGraph& graph,
+Result<Partition> buildPartition(const Function& whole, const Interface& interface, const PartitionGraph& graph,
                                  std::vector<size_t> labels, std::vector<std::string> devices, bool pinned,
                                  std::vector<std::string> calledOut) {
-  const Interface& interface = compilation.interfaces[function];
   AGLOW_OK(checkPorts(interface.inputs));
   AGLOW_OK(checkPorts(interface.outputs));
   const size_t parts = compress(labels, devices);
   auto module = std::make_shared<Module>();
   Cutter cutter(*module, graph, labels, parts);
-  cutter.cut(*compilation.module->findFunction(interface.function));
+  cutter.cut(whole);
   AGLOW_OK(verify(*module));
 
   Partition partition;

@@ -11,7 +11,7 @@ namespace aglow {
 
 // `labels` are those of the units, never falling along a value; `devices` are by label, and may be empty. Parts have to
 // go there where they are pinned. Labels that no unit has make no part.
-Result<Partition> buildPartition(const Compilation& compilation, size_t function, const PartitionGraph& graph,
+Result<Partition> buildPartition(const Function& whole, const Interface& interface, const PartitionGraph& graph,
                                  std::vector<size_t> labels, std::vector<std::string> devices, bool pinned,
                                  std::vector<std::string> calledOut);
 

@@ -32,7 +32,18 @@ std::vector<Value> operandsOf(const Node& node) {
   return values;
 }
 
-void addCost(PartitionUnit& unit, const Node& node, const std::map<std::string, double>& measured) {
+// A time that was measured for a node is that of all that became of it: the first has it, and the others take none.
+std::map<const Node*, double> timesOf(const std::vector<const Node*>& nodes,
+                                      const std::map<std::string, double>& measured) {
+  std::map<const Node*, double> times;
+  std::set<std::string_view> taken;
+  for (const Node* node : nodes)
+    if (const auto found = findNode(measured, node->name()); found != measured.end())
+      times[node] = taken.insert(found->first).second ? found->second : 0;
+  return times;
+}
+
+void addCost(PartitionUnit& unit, const Node& node, const std::map<const Node*, double>& measured) {
   std::vector<const Type*> in;
   double bytes = 0;
   for (const Value value : node.inputs()) {
@@ -42,7 +53,7 @@ void addCost(PartitionUnit& unit, const Node& node, const std::map<std::string, 
   for (const Type& type : node.types()) bytes += static_cast<double>(type.bytes());
   const double flops = node.op() == Op::Save || node.types().empty() ? 0 : flopsOf(node.attrs(), in, node.type());
   unit.flops += flops;
-  const auto known = measured.find(node.name());
+  const auto known = measured.find(&node);
   unit.microseconds += known == measured.end() ? roughTime(flops, bytes) : known->second;
 }
 
@@ -139,9 +150,10 @@ std::set<const Node*> carriedNodes(const Function& function) {
 
 }  // namespace
 
-PartitionGraph partitionGraphOf(const Function& function, const std::map<std::string, double>& measured) {
+PartitionGraph partitionGraphOf(const Function& function, const std::map<std::string, double>& measured,
+                                const FusedNodes* fused) {
   PartitionGraph graph;
-  graph.carried = carriedNodes(function);
+  if (fused == nullptr) graph.carried = carriedNodes(function);
   std::vector<const Node*> nodes;
   std::map<const Node*, size_t> numbers;
   for (const auto& node : function.nodes()) {
@@ -149,8 +161,15 @@ PartitionGraph partitionGraphOf(const Function& function, const std::map<std::st
     numbers[node.get()] = nodes.size();
     nodes.push_back(node.get());
   }
-  // What must stay together: all that touches storage which a run changes, and Saves with what they save.
+  // What must stay together: what runs as one, all that touches storage which a run changes, and Saves with what they
+  // save.
   Unions unions(nodes.size());
+  if (fused != nullptr) {
+    std::map<int32_t, size_t> firstOf;  // by fused instruction
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (const auto found = fused->instrOf.find(nodes[i]->name()); found != fused->instrOf.end())
+        unions.join(i, firstOf.try_emplace(found->second, i).first->second);
+  }
   std::set<const Node*> written;
   for (const Node* node : nodes)
     if (node->op() == Op::Save) {
@@ -183,6 +202,7 @@ PartitionGraph partitionGraphOf(const Function& function, const std::map<std::st
       unit.constants.push_back(number->second);
     }
   };
+  const std::map<const Node*, double> times = timesOf(nodes, measured);
   std::map<std::pair<const Node*, int>, size_t> values;
   graph.valuesOf.resize(graph.units.size());
   graph.readsOf.resize(graph.units.size());
@@ -190,7 +210,7 @@ PartitionGraph partitionGraphOf(const Function& function, const std::map<std::st
   for (size_t i = 0; i < nodes.size(); ++i) {
     PartitionUnit& unit = graph.units[place[i]];
     graph.unitOf[nodes[i]] = place[i];
-    addCost(unit, *nodes[i], measured);
+    addCost(unit, *nodes[i], times);
     for (const Type& type : nodes[i]->types())
       if (nodes[i]->op() != Op::Save) graph.resultBytes[place[i]] += type.bytes();
     for (const Value value : operandsOf(*nodes[i])) {

@@ -14,12 +14,12 @@ namespace aglow {
 namespace {
 
 // Where the compilation of a part goes on.
-Result<std::string> nextPhase(const CompileOptions& options) {
+Result<std::string> phaseAfter(const std::string& name, const CompileOptions& options) {
   AGLOW_TRY(const std::shared_ptr<const Backend> backend, makeBackend(options));
   bool passed = false;
   for (const Phase& phase : phasesFor(*backend, options)) {
     if (passed) return phase.name;
-    passed = phase.name == kPartitionPhase;
+    passed = phase.name == name;
   }
   AGLOW_CHECK(false, "nothing follows the phase after which networks are cut");
   return std::string();
@@ -41,13 +41,14 @@ public:
     options.backend = backend;
     options.startFrom = "lower";
     if (backend == options_.backend) {
-      auto phase = nextPhase(options);
+      auto phase = phaseAfter(partition_.phase, options);
       if (!phase.ok()) return phase.error();
       options.startFrom = *std::move(phase);
+      options.fusedNodes = partition_.fusedNodes;
     }
     auto compiled = compileModule(moduleOf(function), options);
     // A composite that the backend kept for the sake of a neighbour, which is in another part now, is lowered.
-    if (!compiled.ok() && backend == options_.backend) {
+    if (!compiled.ok() && backend == options_.backend && partition_.fusedNodes == nullptr) {
       options.startFrom = "lower";
       compiled = compileModule(moduleOf(function), options);
     }

@@ -2,6 +2,7 @@
 // sets of cores: the same bits as uncut.
 //
 //     partition_bits [--sample N] FOLDER|MODEL.onnx…     every N-th way to cut; a folder holds NAME/model.onnx
+//     partition_bits MODEL.onnx=3:pipeline…              one way
 //     partition_bits --random COUNT [--seed S]           graphs of the differential fuzzer, each cut in one way
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "../differential/case.h"
 #include "dynamic/whole_model.h"
@@ -74,7 +76,7 @@ std::string runBoth(HostManager& host, const Values& inputs, const std::vector<M
 // Why a way to cut gives something else; empty where it does not.
 std::string tryWay(HostManager& host, const Compilation& graph, const Way& way, const CompileOptions& options,
                    const Values& inputs, const std::vector<ModelValue>& wanted) {
-  auto made = partition(graph, {.criterion = way.criterion, .parts = way.parts});
+  auto made = partition(graph, {.criterion = way.criterion, .parts = way.parts}, options);
   if (!made.ok()) return made.error().text();
   const bool hasState = std::any_of(made->graph.parts.begin(), made->graph.parts.end(),
                                     [](const NetworkPart& part) { return part.hasState; });
@@ -96,8 +98,8 @@ Diagnosed<std::vector<ModelValue>> runWhole(HostManager& host, Compilation whole
   return std::move(reply.outputs);
 }
 
-bool isCuttable(const Compilation& graph) {
-  return graph.interfaces.size() == 1 && partition(graph, {.parts = 2}).ok();
+bool isCuttable(const Compilation& graph, const CompileOptions& options) {
+  return graph.interfaces.size() == 1 && partition(graph, {.parts = 2}, options).ok();
 }
 
 // The sizes, and values, of the model's first data set.
@@ -118,24 +120,41 @@ onnx::ImportOptions sizesOf(const onnx::Model& model, const std::string& path, V
   return import;
 }
 
-void checkModel(const std::string& path, size_t sample, size_t& number, Counts& counts) {
+// A model, and how it is to be cut where the word says so.
+struct Wanted {
+  std::string path;
+  std::optional<Way> way;
+  auto operator<=>(const Wanted& other) const { return path <=> other.path; }
+};
+Wanted wantedOf(const std::string& word) {
+  const size_t equals = word.find('='), colon = word.find(':', equals);
+  if (equals == std::string::npos || colon == std::string::npos) return {word, std::nullopt};
+  return {word.substr(0, equals), Way{.parts = std::strtoull(word.c_str() + equals + 1, nullptr, 10),
+                                      .criterion = *criterionOf(word.substr(colon + 1))}};
+}
+
+void checkModel(const Wanted& wanted, size_t sample, size_t& number, Counts& counts) {
+  const std::string& path = wanted.path;
   const std::string name = std::filesystem::path(path).parent_path().filename().string();
   const auto note = [&](std::string_view verdict, const std::string& why) {
     std::cout << fmt::format("{} {}: {}\n", verdict, name, why) << std::flush;
   };
   std::vector<Way> ways;
-  for (const Way& way : allWays())
-    if (number++ % sample == 0) ways.push_back(way);
+  if (wanted.way)
+    ways.push_back(*wanted.way);
+  else
+    for (const Way& way : allWays())
+      if (number++ % sample == 0) ways.push_back(way);
   if (ways.empty()) return;
   auto model = readModelFile(path);
   CompileOptions options;
   options.backend = "cpu";
   CompileOptions upTo = options;
-  upTo.stopAfter = kPartitionPhase;
+  upTo.stopAfter = partitionPhase({});
   Values inputs;
   const onnx::ImportOptions import = sizesOf(*model, path, inputs);
   auto graph = compileModel(*model, upTo, import);
-  if (!graph.ok() || !isCuttable(*graph)) {
+  if (!graph.ok() || !isCuttable(*graph, options)) {
     ++counts.notCut;
     note("NOT CUT", graph.ok() ? "it takes or gives more than tensors, or has one unit"
                                : graph.diagnostics().errors().front().text());
@@ -147,14 +166,14 @@ void checkModel(const std::string& path, size_t sample, size_t& number, Counts& 
     if (port.kind == Port::Kind::Tensor && !inputs.contains(port.name))
       inputs[port.name] = ModelValue::of(drawn(port.type, rng));
   auto whole = compileModel(*model, options, import);
-  auto wanted = runWhole(*host, *std::move(whole), inputs);
-  if (!wanted.ok()) {
+  auto expected = runWhole(*host, *std::move(whole), inputs);
+  if (!expected.ok()) {
     ++counts.notCut;
-    note("NOT RUN", wanted.diagnostics().errors().front().text());
+    note("NOT RUN", expected.diagnostics().errors().front().text());
     return;
   }
   for (const Way& way : ways) {
-    const std::string why = tryWay(*host, *graph, way, options, inputs, *wanted);
+    const std::string why = tryWay(*host, *graph, way, options, inputs, *expected);
     ++(why.empty() ? counts.same : counts.differ);
     if (!why.empty()) note("DIFFERS", fmt::format("{} parts by {}: {}", way.parts, criterionName(way.criterion), why));
   }
@@ -169,10 +188,10 @@ void checkRandom(uint64_t seed, HostManager& host, Counts& counts) {
   options.backend = "cpu";
   options.target.optLevel = 0;
   CompileOptions upTo = options;
-  upTo.stopAfter = kPartitionPhase;
+  upTo.stopAfter = partitionPhase({});
   auto graph = compileModule(copy(), upTo);
   auto whole = compileModule(copy(), options);
-  if (!graph.ok() || !whole.ok() || !isCuttable(*graph)) {
+  if (!graph.ok() || !whole.ok() || !isCuttable(*graph, options)) {
     ++counts.notCut;
     return;
   }
@@ -209,17 +228,18 @@ int run(const std::vector<std::string>& words) {
     else
       paths.push_back(words[i]);
   }
-  std::vector<std::string> models;
+  std::vector<Wanted> models;
   for (const std::string& path : paths) {
     if (!std::filesystem::is_directory(path)) {
-      models.push_back(path);
+      models.push_back(wantedOf(path));
       continue;
     }
     for (const auto& entry : std::filesystem::directory_iterator(path))
-      if (std::filesystem::exists(entry.path() / "model.onnx")) models.push_back(entry.path() / "model.onnx");
+      if (std::filesystem::exists(entry.path() / "model.onnx"))
+        models.push_back({(entry.path() / "model.onnx").string(), std::nullopt});
   }
   std::sort(models.begin(), models.end());
-  for (const std::string& model : models) checkModel(model, sample, number, counts);
+  for (const Wanted& model : models) checkModel(model, sample, number, counts);
   if (random > 0) {
     const std::unique_ptr<HostManager> host = makeHost();
     for (uint64_t i = 0; i < random; ++i) checkRandom(seed + i, *host, counts);

@@ -46,13 +46,24 @@ std::unique_ptr<Module> diamond() {
   return module;
 }
 
-Compilation upToCut(std::unique_ptr<Module> module, const std::string& backend = std::string(kReferenceBackend)) {
+CompileOptions forBackend(std::string_view backend) {
   CompileOptions options;
   options.backend = backend;
-  options.stopAfter = kPartitionPhase;
+  options.target.optLevel = 0;  // much is compiled and little is run
+  return options;
+}
+
+Compilation upToCut(std::unique_ptr<Module> module, const PartitionRequest& request = {},
+                    std::string_view backend = kReferenceBackend) {
+  CompileOptions options = forBackend(backend);
+  options.stopAfter = partitionPhase(request);
   auto compiled = compileModule(std::move(module), options);
   EXPECT_TRUE(compiled.ok());
   return *std::move(compiled);
+}
+
+Result<Partition> cut(std::unique_ptr<Module> module, const PartitionRequest& request) {
+  return partition(upToCut(std::move(module), request), request, forBackend(kReferenceBackend));
 }
 
 Values someInput() {
@@ -73,22 +84,19 @@ std::vector<Tensor> outputsOf(std::shared_ptr<const NetworkSource> source, const
   return tensors;
 }
 
-std::vector<Tensor> wholeOutputs(std::unique_ptr<Module> module) {
-  CompileOptions options;
-  options.backend = kReferenceBackend;
-  auto compiled = compileModule(std::move(module), options);
-  return outputsOf(*sourceOf(*std::move(compiled)), "interpreter");
+std::vector<Tensor> wholeOutputs(std::unique_ptr<Module> module, std::string_view backend = kReferenceBackend) {
+  auto compiled = compileModule(std::move(module), forBackend(backend));
+  return outputsOf(*sourceOf(*std::move(compiled)), std::string(backend));
 }
 
 std::vector<Tensor> cutOutputs(std::unique_ptr<Module> module, const PartitionRequest& request,
-                               const std::string& devices, size_t* parts = nullptr) {
-  const Compilation compilation = upToCut(std::move(module));
-  auto made = partition(compilation, request);
+                               const std::string& devices, size_t* parts = nullptr,
+                               std::string_view backend = kReferenceBackend) {
+  const Compilation compilation = upToCut(std::move(module), request, backend);
+  auto made = partition(compilation, request, forBackend(backend));
   EXPECT_TRUE(made.ok()) << made.error().text();
   if (parts != nullptr) *parts = made->graph.parts.size();
-  CompileOptions options;
-  options.backend = kReferenceBackend;
-  return outputsOf(sourceOf(*std::move(made), compilation.interfaces.front(), options), devices);
+  return outputsOf(sourceOf(*std::move(made), compilation.interfaces.front(), forBackend(backend)), devices);
 }
 
 TEST(Partition, GivesTheBitsOfTheWhole) {
@@ -104,7 +112,7 @@ TEST(Partition, GivesTheBitsOfTheWhole) {
 }
 
 TEST(Partition, IsAModuleThatPrintsAndParses) {
-  const auto made = partition(upToCut(diamond()), {.parts = 3});
+  const auto made = cut(diamond(), {.parts = 3});
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->module->functions().size(), 3U);
   BlobStore blobs;
@@ -149,8 +157,10 @@ TEST(Partition, IsExactForChains) {
       for (const PartEstimate& part : estimateParts(graph, labels, parts)) all += static_cast<double>(part.inBytes);
       return all;
     };
-    const auto memory = partition(compilation, {.criterion = PartitionCriterion::Memory, .parts = parts});
-    const auto communication = partition(compilation, {.criterion = PartitionCriterion::Communication, .parts = parts});
+    const auto memory = partition(compilation, {.criterion = PartitionCriterion::Memory, .parts = parts},
+                                  forBackend(kReferenceBackend));
+    const auto communication = partition(compilation, {.criterion = PartitionCriterion::Communication, .parts = parts},
+                                         forBackend(kReferenceBackend));
     ASSERT_TRUE(memory.ok() && communication.ok());
     double most = 0, all = 0;
     for (const NetworkPart& part : memory->graph.parts) most = std::max(most, static_cast<double>(part.cost.bytes()));
@@ -164,13 +174,13 @@ TEST(Partition, TakesAsFewPartsAsFit) {
   PartitionRequest request;
   for (int i = 0; i < 4; ++i)
     request.devices.push_back({.name = "card" + std::to_string(i), .backend = "interpreter", .memory = 16000});
-  const auto made = partition(upToCut(chain({32, 40, 48, 56})), request);
+  const auto made = cut(chain({32, 40, 48, 56}), request);
   ASSERT_TRUE(made.ok()) << made.error().text();
   EXPECT_GT(made->graph.parts.size(), 1U);
   EXPECT_LT(made->graph.parts.size(), 4U);
   for (const NetworkPart& part : made->graph.parts) EXPECT_LE(part.cost.bytes(), 16000);
   request.devices.resize(1);
-  const auto refused = partition(upToCut(chain({32, 40, 48, 56})), request);
+  const auto refused = cut(chain({32, 40, 48, 56}), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::TooLarge);
   EXPECT_NE(refused.error().message.find("card0 has 16000 bytes"), std::string::npos) << refused.error().message;
@@ -180,7 +190,7 @@ TEST(Partition, SendsWhatADeviceLacksElsewhere) {
   PartitionRequest request{.criterion = PartitionCriterion::Support};
   request.devices = {{.name = "card", .backend = "interpreter", .without = {"Tanh"}},
                      {.name = "cpu", .backend = "interpreter"}};
-  const auto made = partition(upToCut(chain({8, 8})), request);
+  const auto made = cut(chain({8, 8}), request);
   ASSERT_TRUE(made.ok()) << made.error().text();
   EXPECT_EQ(made->graph.parts.size(), 4U);  // card, cpu, card, cpu
   EXPECT_EQ(made->calledOut.size(), 2U);
@@ -193,14 +203,54 @@ TEST(Partition, FollowsAPlan) {
   PartitionRequest request;
   request.devices = {{.name = "a", .backend = "interpreter"}, {.name = "b", .backend = "interpreter"}};
   request.byHand = {{"layer0", "b"}, {"layer1", "a"}, {"layer2", "b"}};
-  const auto made = partition(upToCut(chain({8, 8, 8})), request);
+  const auto made = cut(chain({8, 8, 8}), request);
   ASSERT_TRUE(made.ok()) << made.error().text();
   ASSERT_EQ(made->graph.parts.size(), 3U);
   EXPECT_EQ(made->graph.parts[0].device, "b");
   EXPECT_EQ(made->graph.parts[1].device, "a");
   request.byHand = {{"nothing", "a"}};
-  EXPECT_FALSE(partition(upToCut(chain({8, 8, 8})), request).ok());
+  EXPECT_FALSE(cut(chain({8, 8, 8}), request).ok());
 }
+
+#ifdef AGLOW_LLVM
+// Layers of narrow floats with a softmax and an epilogue each: the CPU computes such a layer in wider floats, adds in
+// the product's loop, and takes the sums of a row as it goes along.
+std::unique_ptr<Module> narrowLayers() {
+  auto module = std::make_unique<Module>();
+  Builder builder(*module->addFunction("main"));
+  Value x = builder.cast(builder.input("x", floats({2, 8})), {.to = ElemKind::Float16});
+  for (int i = 0; i < 4; ++i) {
+    std::vector<double> weights;
+    for (int k = 0; k < 8 * 8; ++k) weights.push_back(static_cast<double>((k * 7 + i) % 11) / 8 - 0.6);
+    const Type type(ElemKind::Float16, Shape({8, 8}));
+    builder.named("layer" + std::to_string(i));
+    const Value product = builder.matMul(x, builder.constant(Tensor::fromDoubles(type, weights), "w"));
+    const Value bent = builder.tanh(builder.add(product, x));
+    x = builder.add(builder.softmax(bent, {.axis = 1}), bent);
+  }
+  builder.output("y", builder.cast(x, {.to = ElemKind::Float32}));
+  return module;
+}
+
+TEST(Partition, CutsNothingApartThatRunsAsOne) {
+  const std::vector<Tensor> whole = wholeOutputs(narrowLayers(), "cpu");
+  for (const size_t parts : {2, 5}) {
+    const PartitionRequest request{.criterion = PartitionCriterion::Pipeline, .parts = parts};
+    EXPECT_EQ(cutOutputs(narrowLayers(), request, "cpu", nullptr, "cpu"), whole) << parts;
+  }
+}
+
+TEST(Partition, FollowsAPlanAsFarAsNodesRunApart) {
+  PartitionRequest request;
+  request.devices = {{.name = "a", .backend = "cpu"}, {.name = "b", .backend = "cpu"}};
+  request.byHand = {{"layer0", "a"}, {"layer0.1", "b"}, {"layer1", "b"}};
+  const auto made = partition(upToCut(chain({8, 8}), request, "cpu"), request, forBackend("cpu"));
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  ASSERT_EQ(made->graph.parts.size(), 2U);
+  ASSERT_EQ(made->calledOut.size(), 1U);
+  EXPECT_NE(made->calledOut[0].find("goes to a with 'layer0"), std::string::npos) << made->calledOut[0];
+}
+#endif
 
 TEST(Partition, KeepsStateTogether) {
   auto module = std::make_unique<Module>();
@@ -211,8 +261,7 @@ TEST(Partition, KeepsStateTogether) {
   const Value late = layer(builder, layer(builder, early, 8, "a"), 8, "b");
   builder.save(late, state);
   builder.output("y", layer(builder, late, 8, "c"));
-  const Compilation compilation = upToCut(std::move(module));
-  const auto made = partition(compilation, {.parts = 2});
+  const auto made = cut(std::move(module), {.parts = 2});
   ASSERT_TRUE(made.ok()) << made.error().text();
   int holding = 0;
   for (const NetworkPart& part : made->graph.parts) holding += part.hasState ? 1 : 0;
