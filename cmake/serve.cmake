@@ -43,8 +43,12 @@ add_library(aglow_serve_messages OBJECT ${PROTO_FOLDER}/inference.pb.cc src/serv
 target_link_libraries(aglow_serve_messages PRIVATE aglow_settings PUBLIC protobuf::libprotobuf)
 target_include_directories(aglow_serve_messages SYSTEM PUBLIC ${PROTO_FOLDER})
 set_source_files_properties(${PROTO_FOLDER}/inference.pb.cc ${PROTO_FOLDER}/inference.grpc.pb.cc PROPERTIES
-                            COMPILE_OPTIONS "-w;-O1")
+                            COMPILE_OPTIONS "-w;$<IF:$<BOOL:${AGLOW_SANITIZE}>,-O0,-O1>")
 add_dependencies(aglow_serve_messages generated)
+if(AGLOW_SANITIZE)
+  target_compile_options(aglow_serve PRIVATE -O0)
+  target_compile_options(aglow_serve_messages PRIVATE -O0)
+endif()
 if(AGLOW_FUZZERS)
   target_compile_options(aglow_serve PRIVATE ${FUZZED_OPTIONS})
   target_compile_options(aglow_serve_messages PRIVATE ${FUZZED_OPTIONS})

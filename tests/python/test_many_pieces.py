@@ -73,7 +73,7 @@ def small_nodes(count):
 
 
 CASES = [(concat_of_operands, 20000), (concat_of_inputs, 10000), (sum_of_inputs, 3000), (appends, 300),
-         (split_into_outputs, 3000), (split_and_concat, 3000), (outputs, 2000), (small_nodes, 10000)]
+         (split_into_outputs, 3000), (split_and_concat, 3000), (outputs, 1000), (small_nodes, 10000)]
 
 
 @pytest.mark.parametrize("make,count", CASES, ids=[make.__name__ for make, _ in CASES])
