@@ -500,7 +500,7 @@ int aglow_find_state(const aglow_model* model, const char* name) { return find(m
 aglow_status aglow_get_state(const aglow_model* model, size_t index, void* data, size_t bytes) {
   return setting(model != nullptr, [&]() -> Status {
     AGLOW_OK(checkState(model->states, index, data, bytes));
-    const Tensor value = model->network->state(index);
+    AGLOW_TRY(const Tensor value, model->network->state(index));
     std::memcpy(data, value.data(), bytes);
     return {};
   });

@@ -16,6 +16,7 @@ State::State(std::span<const Program> programs) {
     initial_.push_back(*region);
     values_.emplace_back(region->type);
   }
+  newest_.resize(values_.size());
   setInitial();
 }
 
@@ -30,9 +31,14 @@ int64_t State::bytes() const {
   return sum;
 }
 
-Tensor State::read(size_t index) {
+Result<Tensor> State::read(size_t index) {
   Tensor copy(bindings_[index].type);
   const SharedTurns::Turn turn(turns_, SharedTurns::Use::Reads);
+  const std::lock_guard lock(mutex_);
+  if (newest_[index] == Newest::Device) {
+    AGLOW_OK(device_->toHost(index, values_[index].mutableData()));
+    newest_[index] = Newest::Both;
+  }
   std::memcpy(copy.mutableData(), values_[index].data(), static_cast<size_t>(copy.bytes()));
   return copy;
 }
@@ -46,6 +52,7 @@ Status State::write(size_t index, const TensorRef& value) {
                  .where = fmt::format("state {}", quoted(binding.name))};
   const SharedTurns::Turn turn(turns_, SharedTurns::Use::Writes);
   std::memcpy(values_[index].mutableData(), value.data, static_cast<size_t>(binding.type.bytes()));
+  newest_[index] = Newest::Host;
   return {};
 }
 
@@ -58,7 +65,24 @@ void State::setInitial() {
   for (size_t i = 0; i < values_.size(); ++i) {
     const Tensor initial = initialValue(initial_[i]);
     std::memcpy(values_[i].mutableData(), initial.data(), static_cast<size_t>(initial.bytes()));
+    newest_[i] = Newest::Host;
   }
+}
+
+Status State::bringTo(StateDevice& device) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (newest_[i] != Newest::Host) continue;
+    AGLOW_OK(device.toDevice(i, values_[i].data()));
+    newest_[i] = Newest::Both;
+  }
+  return {};
+}
+
+void State::leftOn(StateDevice& device) {
+  const std::lock_guard lock(mutex_);
+  device_ = &device;
+  std::fill(newest_.begin(), newest_.end(), Newest::Device);
 }
 
 std::byte* State::address(std::string_view name) {

@@ -66,7 +66,9 @@ Diagnosed<Unit> execute(const ProfileOptions& profile) {
   auto done =
       forEachSample(*file, *options, profile.data, [&](const ModelValues& values) { return profiler.add(values); });
   if (!done.ok()) return done;
-  if (Status added = all.add(profiler.profile()); !added.ok()) return failed(added);
+  auto told = profiler.profile();
+  if (!told.ok()) return failed(told);
+  if (Status added = all.add(*told); !added.ok()) return failed(added);
   std::string outcome;
   nlohmann::ordered_json json = {{"profile", profile.output}, {"values", all.values.size()}, {"samples", all.samples}};
   if (goal) {

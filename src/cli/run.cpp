@@ -80,8 +80,10 @@ Diagnosed<std::vector<NamedOutputs>> runPrograms(const RunRequest& request) {
   }
   NamedOutputs state{.prefix = "state "};
   for (size_t i = 0; i < network.states().size(); ++i) {
+    auto value = network.state(i);
+    if (!value.ok()) return Diagnostics(value.error()).at(request.model.model);
     state.names.push_back(network.states()[i].name);
-    state.values.push_back(ModelValue::of(network.state(i)));
+    state.values.push_back(ModelValue::of(*std::move(value)));
     state.areMaps.push_back(false);
   }
   all.push_back(std::move(state));

@@ -178,7 +178,7 @@ Diagnosed<WatchedModel::Seen> WatchedModel::run(const Sample& sample,
   return Seen{now.values, now.vetoed, *std::move(outputs), now.fingerprint, now.outputs};
 }
 
-quant::Profile WatchedModel::profile(uint64_t fingerprint) {
+Result<quant::Profile> WatchedModel::profile(uint64_t fingerprint) {
   quant::Profile all;
   for (auto& [key, watching] : watching_) {
     if (watching.fingerprint != fingerprint) continue;
@@ -187,7 +187,9 @@ quant::Profile WatchedModel::profile(uint64_t fingerprint) {
     };
     quant::Profile one{.model = watching.fingerprint, .samples = watching.runs};
     for (const Watched& value : watching.values) {
-      quant::Observed seen = quant::observed(stateOf(value.counts), stateOf(value.channels), watching.runs);
+      AGLOW_TRY(const Tensor counts, stateOf(value.counts));
+      AGLOW_TRY(const Tensor channels, stateOf(value.channels));
+      quant::Observed seen = quant::observed(counts, channels, watching.runs);
       one.values[value.name] = std::move(seen.value);
       one.channels[value.name] = value.channelAxis < 0 ? quant::ChannelProfile() : std::move(seen.channels);
     }

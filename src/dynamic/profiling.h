@@ -61,7 +61,7 @@ public:
                       const std::function<bool(size_t layer)>& inIntegers = {});
 
   // What all runs so far of one graph have told, where values are observed.
-  quant::Profile profile(uint64_t fingerprint);
+  Result<quant::Profile> profile(uint64_t fingerprint);
 
 private:
   // The model compiled for the sizes of some samples.
@@ -102,7 +102,10 @@ public:
   // Runs one sample, as WatchedModel::run has it.
   Diagnosed<Unit> add(const std::map<std::string, ModelValue>& sample);
   // What all samples so far have told.
-  quant::Profile profile() { return fingerprint_ ? model_.profile(*fingerprint_) : quant::Profile(); }
+  Result<quant::Profile> profile() {
+    if (!fingerprint_) return quant::Profile();
+    return model_.profile(*fingerprint_);
+  }
 
 private:
   WatchedModel model_;

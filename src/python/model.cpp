@@ -232,7 +232,9 @@ Result<size_t> Model::stateIndex(const std::string& name) const {
 Diagnosed<ModelValue> Model::state(const std::string& name) {
   const auto index = stateIndex(name);
   if (!index.ok()) return placed(index.error());
-  return ModelValue::of(network_->state(*index));
+  auto value = network_->state(*index);
+  if (!value.ok()) return placed(value.error());
+  return ModelValue::of(*std::move(value));
 }
 
 Diagnosed<Unit> Model::setState(const std::string& name, const ModelValue& value) {

@@ -398,7 +398,13 @@ NB_MODULE(_core, m) {
   addGraph(m);
   nb::class_<Profiler>(m, "Profiler")
       .def("add", &addSample, nb::arg("inputs"))
-      .def_prop_ro("text", [](Profiler& profiler) { return text(quant::profileText(profiler.profile())); });
+      .def_prop_ro("text", [](Profiler& profiler) {
+        return text(quant::profileText(released([&]() -> Diagnosed<quant::Profile> {
+          auto profile = profiler.profile();
+          if (!profile.ok()) return profile.error();
+          return *std::move(profile);
+        })));
+      });
   nb::class_<Model>(m, "Model")
       .def_prop_ro("functions", &functionsOf)
       .def_prop_ro("states", [](const Model& model) { return specsOf(model.states()); })

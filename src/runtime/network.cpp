@@ -135,7 +135,7 @@ Status Network::run(size_t function, std::span<const TensorRef> inputs, std::spa
   return executable_->run(inputs, outputs, observer, function);
 }
 
-Tensor Network::state(size_t index) { return executable_->state().read(index); }
+Result<Tensor> Network::state(size_t index) { return executable_->state().read(index); }
 
 Status Network::setState(size_t index, const TensorRef& value) { return executable_->state().write(index, value); }
 

@@ -50,7 +50,7 @@ public:
   std::span<const Binding> states() const { return executable_->state().bindings(); }
   // The number of a name; none: states().size().
   size_t findState(std::string_view name) const { return executable_->state().find(name); }
-  Tensor state(size_t index);
+  Result<Tensor> state(size_t index);
   Status setState(size_t index, const TensorRef& value);
   void resetState();
 

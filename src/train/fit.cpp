@@ -106,7 +106,9 @@ private:
     const int64_t first = p.lossSamples;
     while (p.stepOfEpoch < steps_) {
       if (rates_.empty() || std::ssize(rates_) >= kStepsToRepeat) {
-        copied_ = t_.saved();
+        auto saved = t_.saved();
+        if (!saved.ok()) return saved.error();
+        copied_ = *std::move(saved);
         copiedAt_ = p.stepOfEpoch;
         rates_.clear();
       }
@@ -139,11 +141,13 @@ private:
       return true;
     }
     // A last step may spoil what no loss has seen yet.
-    for (const std::string& name : t_.module_.changed)
-      if (!isFinite(*t_.state(name))) {
-        --p.stepOfEpoch;
-        return explain(order, fmt::format("{} is not finite", aglow::quoted(name)));
-      }
+    for (const std::string& name : t_.module_.changed) {
+      const auto value = t_.state(name);
+      if (!value.ok()) return value.error();
+      if (isFinite(*value)) continue;
+      --p.stepOfEpoch;
+      return explain(order, fmt::format("{} is not finite", aglow::quoted(name)));
+    }
     rates_.clear();
     return endEpoch(static_cast<double>(p.lossSamples - first) / watch.seconds());
   }
@@ -167,7 +171,7 @@ private:
         report.isBest = true;
         p.best = evaluated->loss;
         p.bestEpoch = p.epoch;
-        if (o_.restoreBest) keepBest();
+        if (const Status kept = o_.restoreBest ? keepBest() : Status(); !kept.ok()) return kept.error();
       }
     }
     result_.loss = report.loss;
@@ -189,19 +193,23 @@ private:
            p.epoch - 1 - std::max(p.bestEpoch, p.firstEpoch - 1) >= o_.patience;
   }
 
-  void keepBest() {
+  Status keepBest() {
     best_.clear();
-    for (const std::string& name : t_.module_.changed) best_[name] = *t_.state(name);
+    for (const std::string& name : t_.module_.changed) {
+      AGLOW_TRY(best_[name], t_.state(name));
+    }
+    return {};
   }
 
   Diagnosed<bool> tell(const TrainingReport& report) { return o_.report ? o_.report(report) : Diagnosed<bool>(false); }
 
   Status writeCheckpoint() {
     if (o_.checkpoint.empty()) return {};
+    AGLOW_TRY(Trainer::Saved saved, t_.saved());
     return aglow::writeCheckpoint(o_.checkpoint, {.model = t_.module_.model,
                                                   .settings = t_.module_.settings,
                                                   .position = position(),
-                                                  .state = t_.saved(),
+                                                  .state = std::move(saved),
                                                   .best = best_});
   }
 
@@ -224,7 +232,7 @@ private:
     for (size_t i = 0; i < rates_.size(); ++i) {
       const std::span<const int64_t> rows = rowsOf(order, copiedAt_ + static_cast<int64_t>(i));
       AGLOW_TRY(const double loss, t_.step(data_, rows, rates_[i]));
-      Trainer::Saved after = t_.saved();
+      AGLOW_TRY(Trainer::Saved after, t_.saved());
       const bool finite = std::isfinite(loss) && std::all_of(after.begin(), after.end(),
                                                              [](const auto& item) { return isFinite(item.second); });
       if (finite) {

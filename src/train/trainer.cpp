@@ -201,9 +201,9 @@ Diagnosed<Tensor> Trainer::predict(const std::map<std::string, Tensor>& inputs) 
 
 std::vector<Binding> Trainer::states() const { return {network_->states().begin(), network_->states().end()}; }
 
-Result<Tensor> Trainer::state(const std::string& name) const {
+Result<size_t> Trainer::stateIndex(const std::string& name) const {
   const size_t index = network_->findState(name);
-  if (index < network_->states().size()) return network_->state(index);
+  if (index < network_->states().size()) return index;
   std::vector<std::string_view> names;
   for (const Binding& binding : network_->states()) names.push_back(binding.name);
   return Error{.code = Code::BadBinding,
@@ -212,9 +212,14 @@ Result<Tensor> Trainer::state(const std::string& name) const {
                .hint = didYouMean(name, names)};
 }
 
+Result<Tensor> Trainer::state(const std::string& name) const {
+  AGLOW_TRY(const size_t index, stateIndex(name));
+  return network_->state(index);
+}
+
 Status Trainer::setState(const std::string& name, const Tensor& value) {
-  AGLOW_OK(state(name));
-  return network_->setState(network_->findState(name), value.ref());
+  AGLOW_TRY(const size_t index, stateIndex(name));
+  return network_->setState(index, value.ref());
 }
 
 Status Trainer::reset() {
@@ -232,9 +237,11 @@ Status Trainer::seedCounters() {
   return {};
 }
 
-Trainer::Saved Trainer::saved() const {
+Result<Trainer::Saved> Trainer::saved() const {
   Saved states;
-  for (size_t i = 0; i < network_->states().size(); ++i) states[network_->states()[i].name] = network_->state(i);
+  for (size_t i = 0; i < network_->states().size(); ++i) {
+    AGLOW_TRY(states[network_->states()[i].name], network_->state(i));
+  }
   return states;
 }
 
@@ -245,9 +252,12 @@ Status Trainer::restore(const Saved& states) {
 
 Status Trainer::save(const std::string& path) const {
   const std::lock_guard lock(mutex_);
-  return writeCheckpoint(
-      path,
-      {.model = module_.model, .settings = module_.settings, .position = position_, .state = saved(), .best = {}});
+  AGLOW_TRY(Saved states, saved());
+  return writeCheckpoint(path, {.model = module_.model,
+                                .settings = module_.settings,
+                                .position = position_,
+                                .state = std::move(states),
+                                .best = {}});
 }
 
 Result<Checkpoint> Trainer::checkedCheckpoint(const std::string& path) const {

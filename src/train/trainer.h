@@ -121,7 +121,9 @@ private:
   Result<double> step(const CheckedData& data, std::span<const int64_t> rows, double rate);
   // Counters of runs, which random numbers follow from, begin with the seed.
   Status seedCounters();
-  Saved saved() const;
+  Result<Saved> saved() const;
+  // BadBinding where there is none of this name.
+  Result<size_t> stateIndex(const std::string& name) const;
   Status restore(const Saved& states);
   Result<Checkpoint> checkedCheckpoint(const std::string& path) const;
 

@@ -1,8 +1,9 @@
-/* A libOpenCL.so.1 with one device that computes nothing and fails as FAKE_OPENCL says, for tests of faults: one of
-   no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow. A number after a colon
-   (memory:3, lost:2) is that of the first call that fails. Objects that are not released are counted, and the count is
-   printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a word for each
-   call of interest. */
+/* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and of
+   memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow; a
+   number after a colon (memory:3, lost:2) is that of the first call that fails. `discrete` has memory of its own; buffer:N,
+   group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local memory. Words stand
+   beside each other with commas. Objects that are not released are counted, and the count is printed when the process ends;
+   what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -25,24 +26,39 @@ static int64_t ticks = 0;
 
 struct object {
   uint32_t mark;
+  void* bytes; /* of a buffer that was mapped */
+  void* host;  /* of one that is the host's */
 };
 enum { MARK = 0xC10B7EC7u };
 
+/* What stands behind a word of FAKE_OPENCL: 0 where it is not there, and 1 where it has no number. */
+static long asked(const char* word) {
+  const char* at = getenv("FAKE_OPENCL");
+  const size_t length = strlen(word);
+  for (; at != NULL && *at != 0; at = strchr(at, ',') == NULL ? "" : strchr(at, ',') + 1) {
+    if (strncmp(at, word, length) != 0) continue;
+    if (at[length] == 0 || at[length] == ',') return 1;
+    if (at[length] == ':') return atol(at + length + 1);
+  }
+  return 0;
+}
 /* Whether this call fails: `how` alone always, how:N from call N on. */
 static int fails(const char* how, int* calls) {
-  const char* wanted = getenv("FAKE_OPENCL");
-  const size_t length = strlen(how);
   const int call = calls == NULL ? 1 : __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
-  if (wanted == NULL || strncmp(wanted, how, length) != 0) return 0;
-  return wanted[length] == 0 || (wanted[length] == ':' && call >= atoi(wanted + length + 1));
+  const long first = asked(how);
+  return first != 0 && call >= first;
 }
-static void note(const char* word) {
+static void note_bytes(const char* word, size_t bytes) {
   const char* path = getenv("FAKE_OPENCL_LOG");
   FILE* file = path == NULL ? NULL : fopen(path, "a");
   if (file == NULL) return;
-  fprintf(file, "%s\n", word);
+  if (bytes == 0)
+    fprintf(file, "%s\n", word);
+  else
+    fprintf(file, "%s %zu\n", word, bytes);
   fclose(file);
 }
+static void note(const char* word) { note_bytes(word, 0); }
 static int32_t give(size_t room, void* place, size_t* size, const void* value, size_t bytes) {
   if (size != NULL) *size = bytes;
   if (place != NULL && room >= bytes) memcpy(place, value, bytes);
@@ -52,7 +68,7 @@ static int32_t text(size_t room, void* place, size_t* size, const char* value) {
   return give(room, place, size, value, strlen(value) + 1);
 }
 static void* object(void) {
-  struct object* made = malloc(sizeof *made);
+  struct object* made = calloc(1, sizeof *made);
   made->mark = MARK;
   __atomic_add_fetch(&alive, 1, __ATOMIC_RELAXED);
   return made;
@@ -107,8 +123,15 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
       number = 256;
       break;
     case 0x1010:
+      if (asked("buffer")) {
+        number = (uint64_t)asked("buffer");
+        break;
+      } /* fall through */
     case 0x101F:
       number = fails("small", NULL) ? 1000 : (uint64_t)1 << 32;
+      break;
+    case 0x1035:
+      number = !asked("discrete");
       break;
     case 0x1023:
       number = 32768;
@@ -128,8 +151,28 @@ void* clCreateCommandQueue(void* c, void* d, uint64_t bits, int32_t* status) {
 }
 void* clCreateBuffer(void* c, uint64_t flags, size_t bytes, void* host, int32_t* status) {
   static int calls = 0;
-  (void)c, (void)flags, (void)bytes, (void)host;
-  return made(status, fails("memory", &calls) ? ALLOCATION_FAILURE : 0);
+  const int number = fails("memory", &calls) ? ALLOCATION_FAILURE : 0;
+  struct object* buffer = made(status, number);
+  (void)c;
+  note_bytes((flags & 8) != 0 ? "wrapped" : (flags & 16) != 0 ? "pinned" : "buffer", bytes);
+  if (buffer != NULL) buffer->host = host;
+  return buffer;
+}
+void* clEnqueueMapBuffer(void* q, void* m, uint32_t wait, uint64_t flags, size_t at, size_t bytes, uint32_t n,
+                         void* const* events, void** event, int32_t* status) {
+  struct object* buffer = m;
+  (void)q, (void)wait, (void)flags, (void)at, (void)n, (void)events, (void)event;
+  note_bytes("map", bytes);
+  if (buffer->host == NULL && buffer->bytes == NULL) buffer->bytes = calloc(1, bytes);
+  *status = 0;
+  return buffer->host != NULL ? buffer->host : buffer->bytes;
+}
+int32_t clEnqueueUnmapMemObject(void* q, void* m, void* bytes, uint32_t n, void* const* events, void** event) {
+  struct object* buffer = m;
+  (void)q, (void)n, (void)events, (void)event;
+  if (bytes != buffer->host && bytes != buffer->bytes) abort();
+  note("unmap");
+  return 0;
 }
 void* clCreateProgramWithSource(void* c, uint32_t n, const char** texts, const size_t* sizes, int32_t* status) {
   (void)c, (void)n, (void)texts, (void)sizes;
@@ -167,6 +210,11 @@ int32_t clSetKernelArg(void* k, uint32_t at, size_t bytes, const void* value) {
   (void)k, (void)at, (void)bytes, (void)value;
   return 0;
 }
+int32_t clGetKernelWorkGroupInfo(void* k, void* d, uint32_t what, size_t room, void* place, size_t* size) {
+  const uint64_t group = asked("group") ? (uint64_t)asked("group") : 256, local = (uint64_t)asked("local");
+  (void)k, (void)d;
+  return give(room, place, size, what == 0x11B0 ? &group : &local, sizeof group);
+}
 int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* first, const size_t* items,
                                const size_t* group, uint32_t n, void* const* events, void** event) {
   static int calls = 0;
@@ -178,13 +226,14 @@ int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* fi
 }
 int32_t clEnqueueWriteBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, const void* from, uint32_t n,
                              void* const* events, void** event) {
-  (void)q, (void)m, (void)wait, (void)at, (void)bytes, (void)from, (void)n, (void)events;
+  (void)q, (void)m, (void)wait, (void)at, (void)from, (void)n, (void)events;
+  note_bytes("write", bytes);
   return enqueued(0, event);
 }
 int32_t clEnqueueReadBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, void* to, uint32_t n,
                             void* const* events, void** event) {
   (void)q, (void)m, (void)wait, (void)at, (void)n, (void)events;
-  note("read");
+  note_bytes("read", bytes);
   memset(to, 0, bytes);
   return enqueued(0, event);
 }
@@ -222,6 +271,7 @@ static int32_t release(void* p) {
   struct object* object = p;
   if (object->mark != MARK) abort();
   object->mark = 0;
+  free(object->bytes);
   free(object);
   __atomic_sub_fetch(&alive, 1, __ATOMIC_RELAXED);
   return 0;

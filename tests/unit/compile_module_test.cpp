@@ -66,20 +66,20 @@ TEST_P(OnBackend, RunsFunctionsByNameOverOneState) {
   ASSERT_EQ(state.bindings().size(), 1u);
   EXPECT_EQ(state.find("count"), 0u);
   EXPECT_EQ(state.find("total"), 1u);
-  EXPECT_THAT(state.read(0).doubles(), ElementsAre(1, 1));
+  EXPECT_THAT(state.read(0)->doubles(), ElementsAre(1, 1));
   ASSERT_TRUE(state.write(0, row(5, 6).ref()).ok());
   EXPECT_THAT(total(1, 1), ElementsAre(6, 7));
   EXPECT_EQ(state.write(0, Tensor::ints({1}).ref()).error().code, Code::BadBinding);
   state.reset();
-  EXPECT_THAT(state.read(0).doubles(), ElementsAre(1, 2));
+  EXPECT_THAT(state.read(0)->doubles(), ElementsAre(1, 2));
   EXPECT_EQ(executable->facts().stateBytes, 8);
 }
 
 TEST_P(OnBackend, ExecutablesOfOneModuleHaveStatesOfTheirOwn) {
   const std::unique_ptr<Executable> one = loaded(kCounter, options()), other = loaded(kCounter, options());
   ASSERT_TRUE(one->run(std::vector{row(10, 20)}, nullptr, *one->find("add")).ok());
-  EXPECT_THAT(one->state().read(0).doubles(), ElementsAre(11, 22));
-  EXPECT_THAT(other->state().read(0).doubles(), ElementsAre(1, 2));
+  EXPECT_THAT(one->state().read(0)->doubles(), ElementsAre(11, 22));
+  EXPECT_THAT(other->state().read(0)->doubles(), ElementsAre(1, 2));
 }
 
 TEST_P(OnBackend, AFunctionIsChosenByNameOrByRule) {
@@ -151,7 +151,7 @@ TEST_P(OnBackend, ReadsOfStateStayBeforeItsSave) {
   const auto outputs = executable->run(std::vector<Tensor>{});
   ASSERT_TRUE(outputs.ok());
   EXPECT_THAT(outputs->at(0).doubles(), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(executable->state().read(0).doubles(), ElementsAre(-1, -2, -3, -4, -5, -6));
+  EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(-1, -2, -3, -4, -5, -6));
 }
 
 TEST_P(OnBackend, OnlyTheFunctionsThatAreWanted) {

@@ -63,7 +63,7 @@ TEST(QuantWatch, ObservesWhatOutputsWouldShow) {
     for (size_t i = 0; i < outputs.size(); ++i) samples[i].push_back((*values)[i + 1].tensor());
     ASSERT_TRUE(told->run(0, valuesIn(sample)).ok());
   }
-  const auto stateOf = [&](const std::string& name) { return told->state(told->findState(name)); };
+  const auto stateOf = [&](const std::string& name) { return *told->state(told->findState(name)); };
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Observed seen = observed(stateOf(counts[i]), stateOf(channels[i]), 3);
     const Observed expected = observedIn(samples[i], outputs[i].channelAxis);

@@ -69,7 +69,7 @@ TEST_P(OnNetwork, RunsFunctionsByNameOverOneState) {
   EXPECT_THAT(added(*counter, 1, 1), ElementsAre(6, 7));
   EXPECT_EQ(counter->setState(0, Tensor::ints({1}).ref()).error().code, Code::BadBinding);
   counter->resetState();
-  EXPECT_THAT(counter->state(0).doubles(), ElementsAre(1, 2));
+  EXPECT_THAT(counter->state(0)->doubles(), ElementsAre(1, 2));
 }
 
 TEST_P(OnNetwork, RunsOfSeveralThreadsTakeTurns) {
@@ -87,7 +87,7 @@ TEST_P(OnNetwork, RunsOfSeveralThreadsTakeTurns) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(counter->state(0).doubles(), ElementsAre(1 + kThreads * kRuns, 2 + kThreads * kRuns));
+  EXPECT_THAT(counter->state(0)->doubles(), ElementsAre(1 + kThreads * kRuns, 2 + kThreads * kRuns));
 }
 
 TEST_P(OnNetwork, WritesIntoTheCallersMemory) {

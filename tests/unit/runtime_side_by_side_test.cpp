@@ -170,7 +170,7 @@ TEST_P(SideBySide, RunsThatChangeStateTakeTurnsAndOthersSeeAWholeOne) {
         EXPECT_TRUE(runOn(*network, ones, y, add).ok());
       } else if (t % 3 == 1) {
         EXPECT_TRUE(network->run(look, {}, std::vector{y.ref()}).ok());
-        EXPECT_TRUE(allEqual(network->state(0)));
+        EXPECT_TRUE(allEqual(*network->state(0)));
       } else {
         EXPECT_TRUE(runOn(*network, ones, y, alone).ok());
         EXPECT_EQ(y.doubles()[7], 2);
@@ -178,7 +178,7 @@ TEST_P(SideBySide, RunsThatChangeStateTakeTurnsAndOthersSeeAWholeOne) {
       EXPECT_TRUE(allEqual(y));
     }
   });
-  EXPECT_EQ(network->state(0).doubles()[511], 100);
+  EXPECT_EQ(network->state(0)->doubles()[511], 100);
 }
 
 TEST_P(SideBySide, RunsWithoutStateDoNotWaitForOneThatChangesIt) {

@@ -50,13 +50,16 @@ enum Info : uint32_t {
   kProgramBinarySizes = 0x1165,
   kProgramBinaries = 0x1166,
   kBuildLog = 0x1183,
+  kKernelGroupItems = 0x11B0,
+  kKernelLocalMemory = 0x11B2,
   kProfileQueued = 0x1280,
   kProfileStart = 0x1282,
   kProfileEnd = 0x1283,
 };
 inline constexpr Bits kAnyDevice = 0xFFFFFFFF, kTypeCpu = 1 << 1, kTypeGpu = 1 << 2;
 inline constexpr Bits kExactQuotients = 1 << 7;
-inline constexpr Bits kReadWrite = 1 << 0;
+inline constexpr Bits kReadWrite = 1 << 0, kUseHostBytes = 1 << 3, kAllocateInHost = 1 << 4;
+inline constexpr Bits kMapToRead = 1 << 0, kMapToWrite = 1 << 1;
 inline constexpr Bits kQueueProfiling = 1 << 1;
 
 // AGLOW_CL(name without "cl", result, parameters)
@@ -82,6 +85,7 @@ inline constexpr Bits kQueueProfiling = 1 << 1;
   AGLOW_CL(ReleaseProgram, int32_t, (Built))                                                                       \
   AGLOW_CL(CreateKernel, Kernel, (Built, const char*, int32_t*))                                                   \
   AGLOW_CL(SetKernelArg, int32_t, (Kernel, uint32_t, size_t, const void*))                                         \
+  AGLOW_CL(GetKernelWorkGroupInfo, int32_t, (Kernel, DeviceId, uint32_t, size_t, void*, size_t*))                  \
   AGLOW_CL(ReleaseKernel, int32_t, (Kernel))                                                                       \
   AGLOW_CL(EnqueueNDRangeKernel, int32_t,                                                                          \
            (Queue, Kernel, uint32_t, const size_t*, const size_t*, const size_t*, uint32_t, const Event*, Event*)) \
@@ -89,6 +93,9 @@ inline constexpr Bits kQueueProfiling = 1 << 1;
            (Queue, Memory, uint32_t, size_t, size_t, const void*, uint32_t, const Event*, Event*))                 \
   AGLOW_CL(EnqueueReadBuffer, int32_t,                                                                             \
            (Queue, Memory, uint32_t, size_t, size_t, void*, uint32_t, const Event*, Event*))                       \
+  AGLOW_CL(EnqueueMapBuffer, void*,                                                                                \
+           (Queue, Memory, uint32_t, Bits, size_t, size_t, uint32_t, const Event*, Event*, int32_t*))              \
+  AGLOW_CL(EnqueueUnmapMemObject, int32_t, (Queue, Memory, void*, uint32_t, const Event*, Event*))                 \
   AGLOW_CL(WaitForEvents, int32_t, (uint32_t, const Event*))                                                       \
   AGLOW_CL(GetEventProfilingInfo, int32_t, (Event, uint32_t, size_t, void*, size_t*))                              \
   AGLOW_CL(EnqueueMarkerWithWaitList, int32_t, (Queue, uint32_t, const Event*, Event*))                            \

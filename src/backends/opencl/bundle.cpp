@@ -6,7 +6,7 @@
 
 #include "backends/cpu/bundle/c_names.h"
 #include "backends/cpu/code/run_time.h"
-#include "backends/opencl/steps.h"
+#include "backends/device/steps.h"
 
 namespace aglow::opencl {
 
@@ -14,33 +14,38 @@ namespace {
 
 using codegen::Bundle;
 using codegen::BundleEntry;
+using device::Loaded;
+using device::MemoryPlan;
+using device::Place;
+using device::Step;
 
 // Where the bundle's header says that everything lies.
 MemoryPlan planOf(const BundleEntry& entry) {
   MemoryPlan plan({});
   const Program& program = entry.program;
-  const auto put = [&](RegionId id, BufferId buffer, int64_t offset) {
-    plan.declared[program[id].name] = {buffer, static_cast<uint64_t>(offset)};
+  const auto put = [&](RegionId id, device::Use use, int64_t offset) {
+    plan.add(program[id], use).offset = static_cast<uint64_t>(offset);
   };
   for (size_t i = 0; i < program.regions.size(); ++i)
     if (program.regions[i].as<ConstantInit>() != nullptr)
-      put(static_cast<RegionId>(i), kWeights, entry.memory[static_cast<RegionId>(i)].offset);
-  for (size_t i = 0; i < entry.offsets.size(); ++i) put(entry.memory.placeholders()[i], kIo, entry.offsets[i]);
-  for (size_t i = 0; i < entry.stateOffsets.size(); ++i) put(entry.memory.states()[i], kState, entry.stateOffsets[i]);
+      put(static_cast<RegionId>(i), device::kWeights, entry.memory[static_cast<RegionId>(i)].offset);
+  for (size_t i = 0; i < entry.offsets.size(); ++i) put(entry.memory.placeholders()[i], device::kIo, entry.offsets[i]);
+  for (size_t i = 0; i < entry.stateOffsets.size(); ++i)
+    put(entry.memory.states()[i], device::kState, entry.stateOffsets[i]);
   return plan;
 }
 
 class HostWriter {
 public:
   HostWriter(const Bundle& bundle, const codegen::DeviceShape& shape) : bundle_(bundle) {
-    bytes_[kWeights] = static_cast<uint64_t>(bundle.constants.bytes());
-    bytes_[kState] = static_cast<uint64_t>(bundle.stateBytes);
+    bytes_[device::kWeights] = static_cast<uint64_t>(bundle.constants.bytes());
+    bytes_[device::kState] = static_cast<uint64_t>(bundle.stateBytes);
     for (const BundleEntry& entry : bundle.entries) {
-      MemoryPlan plan = planOf(entry);
+      MemoryPlan& plan = plans_.emplace_back(planOf(entry));
       loaded_.push_back(makeSteps(entry.program, plan, kernels_, shape));
-      bytes_[kArena] = std::max(bytes_[kArena], static_cast<uint64_t>(entry.program.arenaBytes));
-      bytes_[kIo] = std::max(bytes_[kIo], static_cast<uint64_t>(entry.mutableBytes));
-      bytes_[kFaults] = std::max(bytes_[kFaults], plan.bytes[kFaults]);
+      bytes_[device::kArena] = std::max(bytes_[device::kArena], static_cast<uint64_t>(entry.program.arenaBytes));
+      bytes_[device::kIo] = std::max(bytes_[device::kIo], static_cast<uint64_t>(entry.mutableBytes));
+      bytes_[device::kFaults] = std::max(bytes_[device::kFaults], plan.bytesOf(device::kFaults));
     }
     for (uint64_t& bytes : bytes_) bytes = std::max<uint64_t>(bytes, Program::kAlignment);
   }
@@ -58,7 +63,7 @@ public:
     for (size_t i = 0; i < loaded_.size(); ++i)
       put("\nint {}({}_device *device, uint8_t *mutableMem) {{ return run(device, {}, mutableMem); }}\n",
           bundle_.entries[i].name, bundle_.name, i);
-    return {.host = std::move(text_), .kernels = kernels_.source()};
+    return {.host = std::move(text_), .kernels = kernels_.source(codegen::openClPrelude())};
   }
 
 private:
@@ -83,7 +88,7 @@ private:
 
   // A string for each line: compilers bound the length of one.
   void kernels() {
-    const std::string source = kernels_.source();
+    const std::string source = kernels_.source(codegen::openClPrelude());
     put("\nstatic const char *const kernel_text[] = {{\n");
     for (size_t at = 0; at < source.size();) {
       const size_t end = std::min(source.find('\n', at), source.size() - 1) + 1;
@@ -104,8 +109,10 @@ private:
       return fmt::format("{{{}, {}, {{{}, {}}}, {{{}, {}}}, {}, {}}}", step.kernel, step.instr, step.items[0],
                          step.items[1], step.group[0], step.group[1], first, step.arguments.size());
     });
-    table("struct place", fmt::format("places_{}", number), places,
-          [](const Place& place) { return fmt::format("{{{}, {}}}", static_cast<int>(place.buffer), place.offset); });
+    table("struct place", fmt::format("places_{}", number), places, [&](const Place& place) {
+      const device::Slot& slot = plans_[number].slots[place.slot];
+      return fmt::format("{{{}, {}}}", static_cast<int>(slot.use), slot.offset + place.offset);
+    });
     size_t at = 0;
     table("struct tensor", fmt::format("tensors_{}", number), entry.memory.placeholders(), [&](RegionId id) {
       const Region& region = entry.program[id];
@@ -144,9 +151,10 @@ private:
   }
 
   const Bundle& bundle_;
-  KernelSet kernels_;
+  device::KernelTexts kernels_;
+  std::vector<MemoryPlan> plans_;  // by entry
   std::vector<Loaded> loaded_;
-  std::array<uint64_t, kBuffers> bytes_ = {};
+  std::array<uint64_t, device::kUses> bytes_ = {};
   size_t steps_ = 0, faults_ = 0, groupItems_ = 1;
   std::string text_;
 };

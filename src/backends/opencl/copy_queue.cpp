@@ -13,8 +13,8 @@ void CopyQueue::begin(size_t transfers) {
   done_.assign(transfers, nullptr);
 }
 
-Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, const Transfer& transfer, Memory memory,
-                        std::byte* host, Event* place) {
+Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, const device::Transfer& transfer,
+                        Memory memory, uint64_t offset, std::byte* host, Event* place) {
   if (transfer.bytes == 0) return {};
   const Api& api = driver.api();
   Event marker = nullptr, done = nullptr;
@@ -24,7 +24,6 @@ Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, cons
   // Commands of another queue are waited for only once they have left for the device.
   AGLOW_OK(driver.flush(kernels));
   const auto bytes = static_cast<size_t>(transfer.bytes);
-  const uint64_t offset = transfer.place.offset;
   status = transfer.toDevice ? api.EnqueueWriteBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done)
                              : api.EnqueueReadBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done);
   if (status != kSuccess) return fault(transfer.toDevice ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer", status);

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "backends/device/steps.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/steps.h"
 
 namespace aglow::opencl {
 
@@ -16,8 +16,8 @@ public:
   void begin(size_t transfers);
   // A copy that begins when all kernels that were enqueued before are done: they may use its memory. Its event goes to
   // a place of the caller's, who has it until the run is done, or is kept here.
-  Status start(const Driver& driver, Queue kernels, size_t number, const Transfer& transfer, Memory memory,
-               std::byte* host, Event* place = nullptr);
+  Status start(const Driver& driver, Queue kernels, size_t number, const device::Transfer& transfer, Memory memory,
+               uint64_t offset, std::byte* host, Event* place = nullptr);
   // Kernels that are enqueued from here on begin when the copy is done.
   Status wait(const Driver& driver, Queue kernels, size_t number);
   Status finish(const Driver& driver) const;

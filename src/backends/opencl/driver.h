@@ -1,24 +1,38 @@
 // The calls of a run: queues, buffers and copies of one device, with faults as results.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
+#include "backends/device/weight_store.h"
 #include "backends/opencl/devices.h"
 #include "backends/opencl/handles.h"
 
 namespace aglow::opencl {
 
+// All programs on a device at one time share its context and weights.
 class Driver {
 public:
-  static Result<Driver> create(const Device& device);
+  static Result<std::shared_ptr<Driver>> of(const Device& device);
 
   const Api& api() const { return *api_; }
   Context context() const { return context_.get(); }
+  device::WeightStore& weights() { return weights_; }
+  // After a fault of the device: whoever comes next gets a new context.
+  void lose() { lost_ = true; }
+
   Result<OwnQueue> makeQueue(Bits properties = 0) const;
   // Never empty: kernels get it as an argument even where they use nothing of it.
-  Result<OwnMemory> makeBuffer(uint64_t bytes) const;
-  // Enqueue only: the host's memory is used until the queue is finished. The event is made where there is a place for
-  // it.
+  Result<OwnMemory> makeBuffer(uint64_t bytes, Bits kind = 0) const;
+  // Over the host's bytes, which stay there meanwhile.
+  Result<OwnMemory> wrap(const std::byte* bytes, uint64_t count) const;
+  // What follows is only enqueued: the host's memory is used until the queue is finished. The event is made where there
+  // is a place for it.
   Status write(Queue queue, Memory to, uint64_t offset, const void* from, int64_t bytes, Event* event = nullptr) const;
   Status read(Queue queue, Memory from, uint64_t offset, void* to, int64_t bytes, Event* event = nullptr) const;
+  // Where the host sees the bytes of a buffer; waits until it does if asked to.
+  Result<void*> map(Queue queue, Memory memory, uint64_t bytes, Bits access, bool waits) const;
+  Status unmap(Queue queue, Memory memory, void* bytes) const;
   Status flush(Queue queue) const;
   Status wait(Event event) const;
   Status finish(Queue queue) const;
@@ -27,6 +41,8 @@ private:
   const Api* api_ = nullptr;
   DeviceId device_ = nullptr;
   OwnContext context_;
+  device::WeightStore weights_;
+  std::atomic<bool> lost_ = false;
 };
 
 }  // namespace aglow::opencl

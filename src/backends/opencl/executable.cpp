@@ -1,19 +1,19 @@
-// Execution on a device: everything has its place in one of five buffers, kernels have their arguments from the
-// beginning, and a run is one row of commands without a word from the host in between.
+// Execution on a device: everything has its place in a few buffers, kernels have their arguments from the beginning,
+// and a run is one row of commands without a word from the host in between.
 #include "backends/opencl/executable.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
-#include <set>
 
+#include "backends/device/steps.h"
 #include "backends/opencl/copy_queue.h"
 #include "backends/opencl/driver.h"
+#include "backends/opencl/host_memory.h"
 #include "backends/opencl/kernels.h"
-#include "backends/opencl/memory_plan.h"
-#include "backends/opencl/steps.h"
 #include "backends/opencl/timeline.h"
 #include "support/stop.h"
 
@@ -21,9 +21,28 @@ namespace aglow::opencl {
 
 namespace {
 
-// The caller's memory, by placeholder; inputs are only read.
+using device::Fault;
+using device::Loaded;
+using device::MemoryPlan;
+using device::Slot;
+using device::Step;
+using device::Transfer;
+
+// The host's memory, by placeholder; inputs are only read.
 struct HostBytes {
   std::map<RegionId, std::byte*> inputs, outputs;
+
+  HostBytes(const Program& program, std::span<const std::byte* const> in, std::span<std::byte* const> out) {
+    const std::vector<RegionId> from = program.inputs(), to = program.outputs();
+    for (size_t i = 0; i < from.size(); ++i) inputs[from[i]] = const_cast<std::byte*>(in[i]);
+    for (size_t i = 0; i < to.size(); ++i) outputs[to[i]] = out[i];
+  }
+};
+
+// Where a slot lies.
+struct Bound {
+  Memory memory = nullptr;
+  uint64_t offset = 0;
 };
 
 // What a run has for itself.
@@ -31,24 +50,33 @@ struct DeviceRun : RunContext {
   Status made;
   OwnQueue queue;
   std::optional<CopyQueue> copies;  // where something travels
-  OwnMemory arena, io, faults;
-  std::array<Memory, kBuffers> buffers = {};
+  Staging staging;
+  std::vector<OwnMemory> memory;
+  std::vector<Bound> bound;                     // by slot
   std::vector<std::vector<OwnKernel>> kernels;  // by program, by step
   std::vector<Fault> seen;
 };
 
-class DeviceExecutable final : public Executable {
+class DeviceExecutable final : public Executable, StateDevice {
 public:
-  DeviceExecutable(std::span<const Program> programs, const Device& device, MemoryPlan plan, Driver driver,
-                   const RunLimits& limits)
-      : Executable(programs, limits), device_(device), plan_(std::move(plan)), driver_(std::move(driver)) {}
+  DeviceExecutable(std::span<const Program> programs, const Device& device, MemoryPlan plan,
+                   std::shared_ptr<Driver> driver, bool sharesMemory, const RunLimits& limits)
+      : Executable(programs, limits),
+        device_(device),
+        sharesMemory_(sharesMemory),
+        plan_(std::move(plan)),
+        driver_(std::move(driver)) {}
 
-  Status load(std::vector<Program> programs, const codegen::DeviceShape& shape, const std::string& cache) {
+  Status load(std::vector<Program> programs, const codegen::DeviceShape& shape, const std::string& cache,
+              TensorPool* pool) {
     for (Program& program : programs) programs_.push_back(makeSteps(std::move(program), plan_, kernels_, shape));
-    AGLOW_OK(kernels_.build(device_, driver_.context(), cache));
-    AGLOW_TRY(weights_, driver_.makeBuffer(plan_.bytes[kWeights]));
-    AGLOW_TRY(state_, driver_.makeBuffer(plan_.bytes[kState]));
-    AGLOW_OK(uploadWeights());
+    AGLOW_OK(kernels_.build(device_, driver_->context(), cache));
+    bound_.resize(plan_.slots.size());
+    AGLOW_OK(makeBuffers(device::kState, memory_, bound_));
+    if (!memory_.empty()) {
+      AGLOW_TRY(stateQueue_, driver_->makeQueue());
+    }
+    AGLOW_OK(placeWeights(pool));
     return static_cast<DeviceRun&>(makeFirstContext()).made;
   }
 
@@ -56,8 +84,8 @@ public:
     return {.target = fmt::format("OpenCL {} ({})", device_.name, device_.platformName),
             .threads = static_cast<int>(device_.computeUnits),
             .contexts = contexts(),
-            .arenaBytes = static_cast<int64_t>(plan_.bytes[kArena]),
-            .weightsBytes = static_cast<int64_t>(plan_.bytes[kWeights]),
+            .arenaBytes = static_cast<int64_t>(plan_.bytesOf(device::kArena)),
+            .weightsBytes = static_cast<int64_t>(plan_.bytesOf(device::kWeights)),
             .stateBytes = state().bytes()};
   }
 
@@ -72,34 +100,14 @@ protected:
                  std::span<std::byte* const> outputs, RunObserver* observer) override {
     auto& run = static_cast<DeviceRun&>(given);
     if (!run.made.ok()) return run.made.error();
-    // Times of commands are for a queue of their own: to note them may cost.
-    OwnQueue profiling;
-    std::optional<CopyQueue> profiledCopies;
-    std::optional<Timeline> timeline;
-    auto* watcher = dynamic_cast<DeviceObserver*>(observer);
-    if (watcher != nullptr) {
-      AGLOW_TRY(profiling, driver_.makeQueue(kQueueProfiling));
-      timeline.emplace(driver_.api());
-      if (run.copies) {
-        AGLOW_TRY(profiledCopies, CopyQueue::create(driver_, kQueueProfiling));
-      }
+    const Loaded& loaded = programs_[function];
+    Status done = loaded.readsState ? state().bringTo(*this) : Status();
+    if (done.ok()) {
+      done = runOnce(run, function, HostBytes(loaded.program, inputs, outputs), observer);
+      if (loaded.writesState) state().leftOn(*this);
     }
-    const Commands commands{.queue = watcher == nullptr ? run.queue.get() : profiling.get(),
-                            .copies = profiledCopies ? &*profiledCopies
-                                      : run.copies   ? &*run.copies
-                                                     : nullptr,
-                            .timeline = timeline ? &*timeline : nullptr};
-    Status done = enqueue(run, commands, function, inputs, outputs);
-    // Even where a command was refused: those before it may still use the caller's memory.
-    Status finished = driver_.finish(commands.queue);
-    if (commands.copies != nullptr) {
-      Status copied = commands.copies->finish(driver_);
-      if (finished.ok()) finished = std::move(copied);
-    }
-    AGLOW_OK(std::move(done));
-    AGLOW_OK(std::move(finished));
-    if (timeline) AGLOW_OK(timeline->tell(*watcher));
-    return programs_[function].checkFaults(run.seen);
+    if (!done.ok() && done.error().code == Code::Device) driver_->lose();
+    return done;
   }
 
 private:
@@ -114,87 +122,183 @@ private:
     }
   };
 
-  Status uploadWeights() {
-    AGLOW_TRY(OwnQueue queue, driver_.makeQueue());
-    std::set<std::string_view> written;
-    for (const Loaded& loaded : programs_)
-      for (const Region& region : loaded.program.regions) {
-        const auto* constant = region.as<ConstantInit>();
-        if (constant == nullptr || inHost(region) || !written.insert(region.name).second) continue;
-        AGLOW_OK(driver_.write(queue.get(), weights_.get(), offsetOf(region.name), constant->bytes.data(),
-                               region.type.bytes()));
-      }
-    AGLOW_OK(driver_.finish(queue.get()));
-    // The device has its own: nobody reads them here again, but for those that travel.
+  // Those of one use, with their slots.
+  Status makeBuffers(device::Use use, std::vector<OwnMemory>& memory, std::vector<Bound>& bound) const {
+    const size_t first = memory.size();
+    for (const uint64_t bytes : plan_.buffers[use]) {
+      AGLOW_TRY(memory.emplace_back(), driver_->makeBuffer(bytes));
+    }
+    for (size_t i = 0; i < plan_.slots.size(); ++i)
+      if (const Slot& slot = plan_.slots[i]; slot.use == use)
+        bound[i] = {memory[first + slot.buffer].get(), slot.offset};
+    return {};
+  }
+
+  Status placeWeights(TensorPool* pool) {
+    std::map<size_t, Tensor> constants;  // by slot
     for (Loaded& loaded : programs_)
       for (Region& region : loaded.program.regions)
-        if (auto* constant = region.as<ConstantInit>(); constant != nullptr && !inHost(region)) constant->bytes = {};
+        if (auto* constant = region.as<ConstantInit>(); constant != nullptr && !plan_.inHost(region))
+          // The device has its own: nobody reads them here again, but for those that travel.
+          constants.emplace(plan_.declared.find(region.name)->second, std::exchange(constant->bytes, {}));
+    std::vector<Tensor> tensors;
+    for (auto& [slot, tensor] : constants) tensors.push_back(std::move(tensor));
+    AGLOW_TRY(WeightMemory memory, WeightMemory::create(driver_, sharesMemory_));
+    AGLOW_TRY(weights_, driver_->weights().place(tensors, pool, device_.allocationBytes, memory));
+    size_t at = 0;
+    for (const auto& [slot, tensor] : constants) {
+      const device::WeightStore::Weight& weight = weights_[at++];
+      bound_[slot] = {static_cast<Memory>(weight.buffer), weight.offset};
+    }
     return {};
   }
 
   Status fillContext(DeviceRun& run) {
-    AGLOW_TRY(run.queue, driver_.makeQueue());
-    AGLOW_TRY(run.arena, driver_.makeBuffer(plan_.bytes[kArena]));
-    AGLOW_TRY(run.io, driver_.makeBuffer(plan_.bytes[kIo]));
-    AGLOW_TRY(run.faults, driver_.makeBuffer(plan_.bytes[kFaults]));
-    run.buffers = {run.arena.get(), weights_.get(), state_.get(), run.io.get(), run.faults.get()};
+    AGLOW_TRY(run.queue, driver_->makeQueue());
+    run.bound = bound_;
+    for (const device::Use use : {device::kArena, device::kIo, device::kFaults})
+      AGLOW_OK(makeBuffers(use, run.memory, run.bound));
+    // Where there is no such memory, the driver copies to and from the caller's.
+    if (!sharesMemory_ && plan_.stagingBytes > 0)
+      if (auto staging = Staging::create(driver_, run.queue.get(), plan_.stagingBytes); staging.ok())
+        run.staging = *std::move(staging);
     size_t checked = 0;
     for (const Loaded& loaded : programs_) {
       checked = std::max(checked, loaded.checked.size());
       if (!loaded.transfers.empty() && !run.copies) {
-        AGLOW_TRY(run.copies, CopyQueue::create(driver_));
+        AGLOW_TRY(run.copies, CopyQueue::create(*driver_));
       }
       std::vector<OwnKernel>& kernels = run.kernels.emplace_back();
       for (const Step& step : loaded.steps) {
-        if (step.kind != Step::Kind::Kernel) {
-          kernels.emplace_back();
-          continue;
-        }
-        AGLOW_TRY(OwnKernel kernel, kernels_.make(step.kernel));
-        uint32_t at = 0;
-        for (const Place& place : step.arguments) {
-          const Api& api = driver_.api();
-          int32_t number = api.SetKernelArg(kernel.get(), at++, sizeof(Memory), &run.buffers[place.buffer]);
-          if (number == kSuccess) number = api.SetKernelArg(kernel.get(), at++, sizeof place.offset, &place.offset);
-          if (number != kSuccess) return fault("clSetKernelArg", number).at(loaded.nodeOf(step.instr));
-        }
-        kernels.push_back(std::move(kernel));
+        OwnKernel& kernel = kernels.emplace_back();
+        if (step.kind != Step::Kind::Kernel) continue;
+        Result<OwnKernel> made = kernels_.make(step.kernel, step.group[0] * step.group[1]);
+        if (!made.ok()) return std::move(made).error().at(loaded.nodeOf(step.instr));
+        kernel = *std::move(made);
+        for (size_t i = 0; i < step.arguments.size(); ++i) AGLOW_OK(setArgument(run, loaded, step, kernel, i));
       }
     }
     run.seen.resize(checked);
     return {};
   }
 
-  Status enqueue(DeviceRun& run, const Commands& commands, size_t function, std::span<const std::byte* const> inputs,
-                 std::span<std::byte* const> outputs) {
+  Status setArgument(const DeviceRun& run, const Loaded& loaded, const Step& step, const OwnKernel& kernel,
+                     size_t argument) const {
+    const auto at = static_cast<uint32_t>(2 * argument);
+    const Bound& bound = run.bound[step.arguments[argument].slot];
+    const uint64_t offset = bound.offset + step.arguments[argument].offset;
+    const Api& api = driver_->api();
+    int32_t number = api.SetKernelArg(kernel.get(), at, sizeof bound.memory, &bound.memory);
+    if (number == kSuccess) number = api.SetKernelArg(kernel.get(), at + 1, sizeof offset, &offset);
+    return number == kSuccess ? Status() : fault("clSetKernelArg", number).at(loaded.nodeOf(step.instr));
+  }
+
+  Status runOnce(DeviceRun& run, size_t function, HostBytes host, RunObserver* observer) {
+    const Loaded& loaded = programs_[function];
+    // Times of commands are for a queue of their own: to note them may cost.
+    OwnQueue profiling;
+    std::optional<CopyQueue> profiledCopies;
+    std::optional<Timeline> timeline;
+    auto* watcher = dynamic_cast<DeviceObserver*>(observer);
+    if (watcher != nullptr) {
+      AGLOW_TRY(profiling, driver_->makeQueue(kQueueProfiling));
+      timeline.emplace(driver_->api());
+      if (run.copies) {
+        AGLOW_TRY(profiledCopies, CopyQueue::create(*driver_, kQueueProfiling));
+      }
+    }
+    const Commands commands{.queue = watcher == nullptr ? run.queue.get() : profiling.get(),
+                            .copies = profiledCopies ? &*profiledCopies
+                                      : run.copies   ? &*run.copies
+                                                     : nullptr,
+                            .timeline = timeline ? &*timeline : nullptr};
+    const std::map<RegionId, std::byte*> wanted = host.outputs;
+    stageInputs(run, loaded, host);
+    Borrowed borrowed(*driver_);
+    Status done = enqueue(run, commands, function, host, borrowed);
+    // Even where a command was refused: those before it may still use the caller's memory.
+    Status finished = driver_->finish(commands.queue);
+    if (commands.copies != nullptr) {
+      Status copied = commands.copies->finish(*driver_);
+      if (finished.ok()) finished = std::move(copied);
+    }
+    AGLOW_OK(std::move(done));
+    AGLOW_OK(std::move(finished));
+    if (timeline) AGLOW_OK(timeline->tell(*watcher));
+    AGLOW_OK(loaded.checkFaults(run.seen));
+    if (run.staging.data() != nullptr)
+      for (const auto& [id, to] : wanted) copyBytes(to, host.outputs.at(id), loaded.program[id].type.bytes());
+    return {};
+  }
+
+  static void copyBytes(std::byte* to, const std::byte* from, int64_t bytes) {
+    if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+
+  // What travels does so from and to pinned memory, if there is some.
+  void stageInputs(const DeviceRun& run, const Loaded& loaded, HostBytes& host) const {
+    if (run.staging.data() == nullptr) return;
+    const auto staged = [&](RegionId id) { return run.staging.data() + plan_.slotOf(loaded.program[id].name).staged; };
+    for (auto& [id, bytes] : host.inputs) {
+      copyBytes(staged(id), bytes, loaded.program[id].type.bytes());
+      bytes = staged(id);
+    }
+    for (auto& [id, bytes] : host.outputs) bytes = staged(id);
+  }
+
+  // Inputs and outputs where the caller has them. A placeholder that is both is changed where its output is.
+  Status borrow(DeviceRun& run, size_t function, const HostBytes& host, Borrowed& borrowed,
+                std::map<RegionId, Memory>& inPlace) const {
+    const Loaded& loaded = programs_[function];
+    std::map<RegionId, std::byte*> all = host.outputs;
+    all.insert(host.inputs.begin(), host.inputs.end());
+    for (const auto& [id, bytes] : all) {
+      const Region& region = loaded.program[id];
+      if (plan_.inHost(region) || region.type.bytes() == 0) continue;
+      const size_t number = plan_.declared.find(region.name)->second;
+      Memory memory = borrowed.add(bytes, static_cast<uint64_t>(region.type.bytes()));
+      const Slot& slot = plan_.slots[number];
+      run.bound[number] = memory != nullptr ? Bound{memory, 0} : Bound{ioOf(run, slot), slot.offset};
+      if (memory == nullptr) continue;
+      inPlace[id] = memory;
+      if (const auto input = host.inputs.find(id); input != host.inputs.end())
+        copyBytes(bytes, input->second, region.type.bytes());
+    }
+    for (const auto& [step, argument] : loaded.ioArguments)
+      AGLOW_OK(setArgument(run, loaded, loaded.steps[step], run.kernels[function][step], argument));
+    return {};
+  }
+
+  // The device's own memory for inputs and outputs comes after that for intermediate results.
+  Memory ioOf(const DeviceRun& run, const Slot& slot) const {
+    return run.memory[plan_.buffers[device::kArena].size() + slot.buffer].get();
+  }
+
+  Status enqueue(DeviceRun& run, const Commands& commands, size_t function, const HostBytes& host, Borrowed& borrowed) {
     const Loaded& loaded = programs_[function];
     Queue queue = commands.queue;
     const auto faultBytes = static_cast<int64_t>(loaded.checked.size() * sizeof(Fault));
+    Memory faults = run.bound[MemoryPlan::kFaultSlot].memory;
     std::fill(run.seen.begin(), run.seen.end(), Fault{});
-    AGLOW_OK(driver_.write(queue, run.faults.get(), 0, run.seen.data(), faultBytes));
-    const HostBytes host = hostBytes(loaded.program, inputs, outputs);
+    AGLOW_OK(driver_->write(queue, faults, 0, run.seen.data(), faultBytes));
+    std::map<RegionId, Memory> inPlace;
+    if (sharesMemory_) AGLOW_OK(borrow(run, function, host, borrowed, inPlace));
+    const auto boundOf = [&](const Region& region) { return run.bound[plan_.declared.find(region.name)->second]; };
     for (const auto& [id, from] : host.inputs)
-      if (const Region& region = loaded.program[id]; !inHost(region))
-        AGLOW_OK(driver_.write(queue, run.io.get(), offsetOf(region.name), from, region.type.bytes(),
-                               commands.copy("input", region.name, region.type.bytes())));
-    if (loaded.readsState) AGLOW_OK(moveState(queue, true));
+      if (const Region& region = loaded.program[id]; !plan_.inHost(region) && !inPlace.contains(id))
+        AGLOW_OK(driver_->write(queue, boundOf(region).memory, boundOf(region).offset, from, region.type.bytes(),
+                                commands.copy("input", region.name, region.type.bytes())));
     if (commands.copies != nullptr) commands.copies->begin(loaded.transfers.size());
     AGLOW_OK(enqueueSteps(run, commands, function, host));
-    if (loaded.writesState) AGLOW_OK(moveState(queue, false));
-    for (const auto& [id, to] : host.outputs)
-      if (const Region& region = loaded.program[id]; !inHost(region))
-        AGLOW_OK(driver_.read(queue, run.io.get(), offsetOf(region.name), to, region.type.bytes(),
-                              commands.copy("output", region.name, region.type.bytes())));
-    return driver_.read(queue, run.faults.get(), 0, run.seen.data(), faultBytes);
-  }
-
-  static HostBytes hostBytes(const Program& program, std::span<const std::byte* const> inputs,
-                             std::span<std::byte* const> outputs) {
-    HostBytes bytes;
-    const std::vector<RegionId> in = program.inputs(), out = program.outputs();
-    for (size_t i = 0; i < in.size(); ++i) bytes.inputs[in[i]] = const_cast<std::byte*>(inputs[i]);
-    for (size_t i = 0; i < out.size(); ++i) bytes.outputs[out[i]] = outputs[i];
-    return bytes;
+    for (const auto& [id, to] : host.outputs) {
+      const Region& region = loaded.program[id];
+      if (const auto memory = inPlace.find(id); memory != inPlace.end())
+        AGLOW_OK(borrowed.giveBack(queue, memory->second));
+      else if (!plan_.inHost(region))
+        AGLOW_OK(driver_->read(queue, boundOf(region).memory, boundOf(region).offset, to, region.type.bytes(),
+                               commands.copy("output", region.name, region.type.bytes())));
+    }
+    return driver_->read(queue, faults, 0, run.seen.data(), faultBytes);
   }
 
   Status startCopy(const DeviceRun& run, const Commands& commands, const Loaded& loaded, size_t number,
@@ -202,23 +306,15 @@ private:
     const Transfer& transfer = loaded.transfers[number];
     const Region& region = loaded.program[transfer.region];
     const auto* constant = region.as<ConstantInit>();
+    const Bound& bound = run.bound[transfer.place.slot];
     // Where the host has the bytes; those to the device are only read.
     std::byte* begin = constant != nullptr ? constant->bytes.ref().data
                        : transfer.toDevice ? host.inputs.at(transfer.region)
                                            : host.outputs.at(transfer.region);
     const char* what = constant != nullptr ? "weights" : transfer.toDevice ? "input" : "output";
-    return commands.copies->start(driver_, commands.queue, number, transfer, run.buffers[transfer.place.buffer],
-                                  begin + transfer.offset, commands.copy(what, region.name, transfer.bytes));
-  }
-
-  Status moveState(Queue queue, bool toDevice) {
-    for (const Binding& binding : state().bindings()) {
-      const uint64_t offset = offsetOf(binding.name);
-      std::byte* bytes = state().address(binding.name);
-      AGLOW_OK(toDevice ? driver_.write(queue, state_.get(), offset, bytes, binding.type.bytes())
-                        : driver_.read(queue, state_.get(), offset, bytes, binding.type.bytes()));
-    }
-    return {};
+    return commands.copies->start(*driver_, commands.queue, number, transfer, bound.memory,
+                                  bound.offset + transfer.place.offset, begin + transfer.offset,
+                                  commands.copy(what, region.name, transfer.bytes));
   }
 
   // In batches, of which the host is at most two ahead of the device: so a run that is asked to stop ends soon, and the
@@ -226,14 +322,14 @@ private:
   Status enqueueSteps(DeviceRun& run, const Commands& commands, size_t function, const HostBytes& host) {
     const Loaded& loaded = programs_[function];
     const std::vector<OwnKernel>& kernels = run.kernels[function];
-    const Api& api = driver_.api();
+    const Api& api = driver_->api();
     const bool stops = StopScope::present();
     OwnEvent before;
     for (size_t i = 0; i < loaded.steps.size(); ++i) {
       const Step& step = loaded.steps[i];
       if (step.kind != Step::Kind::Kernel) {
         AGLOW_OK(step.kind == Step::Kind::Start ? startCopy(run, commands, loaded, step.transfer, host)
-                                                : commands.copies->wait(driver_, commands.queue, step.transfer));
+                                                : commands.copies->wait(*driver_, commands.queue, step.transfer));
         continue;
       }
       const bool looks = stops && step.endsBatch && commands.timeline == nullptr;
@@ -244,44 +340,59 @@ private:
       if (number != kSuccess) return fault("clEnqueueNDRangeKernel", number).at(loaded.nodeOf(step.instr));
       if (!looks) continue;
       OwnEvent batch(api, event);
-      AGLOW_OK(driver_.flush(commands.queue));
-      if (before.get() != nullptr) AGLOW_OK(driver_.wait(before.get()));
+      AGLOW_OK(driver_->flush(commands.queue));
+      if (before.get() != nullptr) AGLOW_OK(driver_->wait(before.get()));
       AGLOW_OK(StopScope::check());
       before = std::move(batch);
     }
     return {};
   }
 
-  bool inHost(const Region& region) const {
-    return region.declared() && plan_.declared.find(region.name)->second.buffer == kHost;
+  Status toDevice(size_t index, const std::byte* bytes) override {
+    const Binding& binding = state().bindings()[index];
+    const Bound& bound = bound_[plan_.declared.find(binding.name)->second];
+    const Status sent = driver_->write(stateQueue_.get(), bound.memory, bound.offset, bytes, binding.type.bytes());
+    AGLOW_OK(driver_->finish(stateQueue_.get()));
+    return sent;
   }
-  uint64_t offsetOf(std::string_view declared) const { return plan_.declared.find(declared)->second.offset; }
+  Status toHost(size_t index, std::byte* bytes) override {
+    const Binding& binding = state().bindings()[index];
+    const Bound& bound = bound_[plan_.declared.find(binding.name)->second];
+    const Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, bytes, binding.type.bytes());
+    AGLOW_OK(driver_->finish(stateQueue_.get()));
+    return asked;
+  }
 
   Device device_;
+  bool sharesMemory_;
   MemoryPlan plan_;
-  Driver driver_;
+  std::shared_ptr<Driver> driver_;
   std::vector<Loaded> programs_;
   KernelSet kernels_;
-  OwnMemory weights_, state_;
+  OwnQueue stateQueue_;
+  std::vector<OwnMemory> memory_;                     // of state
+  std::vector<device::WeightStore::Weight> weights_;  // as long as they are used
+  std::vector<Bound> bound_;                          // by slot: what all runs share
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs, const Device& device,
-                                                   const codegen::DeviceShape& shape, const BackendOptions& options,
-                                                   const std::string& cache) {
+                                                   const codegen::DeviceShape& shape, bool sharesMemory,
+                                                   const BackendOptions& options, const std::string& cache) {
   MemoryPlan plan(programs);
-  AGLOW_OK(plan.check(device));
+  AGLOW_OK(plan.fit({.device = fmt::format("{} ({})", device.address(), device.name),
+                     .bufferBytes = device.allocationBytes,
+                     .allBytes = device.globalBytes}));
   RunLimits limits = runLimits(programs, options);
   // Weights travel because one run fills the device.
-  const auto travels = [&](const Region& region) {
-    return region.as<ConstantInit>() != nullptr && plan.declared.find(region.name)->second.buffer == kHost;
-  };
   for (const Program& program : programs)
-    if (std::any_of(program.regions.begin(), program.regions.end(), travels)) limits.contexts = 1;
-  AGLOW_TRY(Driver driver, Driver::create(device));
-  auto executable = std::make_unique<DeviceExecutable>(programs, device, std::move(plan), std::move(driver), limits);
-  AGLOW_OK(executable->load(std::move(programs), shape, cache));
+    for (const Region& region : program.regions)
+      if (region.as<ConstantInit>() != nullptr && plan.inHost(region)) limits.contexts = 1;
+  AGLOW_TRY(std::shared_ptr<Driver> driver, Driver::of(device));
+  auto executable =
+      std::make_unique<DeviceExecutable>(programs, device, std::move(plan), std::move(driver), sharesMemory, limits);
+  AGLOW_OK(executable->load(std::move(programs), shape, cache, options.weights.get()));
   return std::unique_ptr<Executable>(std::move(executable));
 }
 

@@ -11,9 +11,9 @@
 namespace aglow::opencl {
 
 // TooLarge where the device has no room for the programs, before anything is allocated there. Device with the text and
-// the compiler's words where a kernel cannot be built.
+// the compiler's words where a kernel cannot be built. A device that shares the host's memory uses it where that is.
 Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs, const Device& device,
-                                                   const codegen::DeviceShape& shape, const BackendOptions& options,
-                                                   const std::string& cache);
+                                                   const codegen::DeviceShape& shape, bool sharesMemory,
+                                                   const BackendOptions& options, const std::string& cache);
 
 }  // namespace aglow::opencl

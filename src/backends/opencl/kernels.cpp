@@ -6,17 +6,11 @@
 #include <regex>
 
 #include "backends/opencl/kept.h"
+#include "codegen/clike/launch.h"
 
 namespace aglow::opencl {
 
 namespace {
-
-std::string named(std::string text, const std::string& name) {
-  const std::string_view placeholder = codegen::Launch::kName;
-  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at))
-    text.replace(at, placeholder.size(), name);
-  return text;
-}
 
 const char* optionsFor(const Device& device) {
   return device.exactQuotients ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-w -cl-std=CL1.2";
@@ -85,24 +79,10 @@ std::string excerpt(const std::string& text, const std::string& log) {
 
 }  // namespace
 
-std::string KernelSet::nameOf(size_t number) { return fmt::format("kernel_{}", number); }
-
-size_t KernelSet::add(const std::string& text) {
-  const auto [it, isNew] = numbers_.try_emplace(text, texts_.size());
-  if (isNew) texts_.push_back(text);
-  return it->second;
-}
-
-std::string KernelSet::source() const {
-  std::string source = codegen::openClPrelude();
-  for (size_t i = 0; i < texts_.size(); ++i) source += "\n" + named(texts_[i], nameOf(i));
-  return source;
-}
-
 Status KernelSet::build(const Device& device, Context context, const std::string& cache) {
-  api_ = device.api;
-  if (texts_.empty()) return {};
-  const std::string whole = source();
+  device_ = device;
+  if (count() == 0) return {};
+  const std::string whole = source(codegen::openClPrelude());
   // Not of processors: PoCL builds kernels for their groups when they first run, keeps those itself, and gives away
   // only general ones, which are several times slower, and which it then takes for its own runs as well.
   const std::string folder = (device.type & kTypeCpu) != 0 ? std::string() : cache;
@@ -120,31 +100,46 @@ Status KernelSet::build(const Device& device, Context context, const std::string
   if (!all.ok()) return blame(device, context, all.error(), log);
   program_ = *std::move(all);
   if (folder.empty()) return {};
-  if (const std::string binary = binaryOf(*api_, program_.get()); !binary.empty()) kept.keep(binary);
+  if (const std::string binary = binaryOf(*device.api, program_.get()); !binary.empty()) kept.keep(binary);
   return {};
 }
 
 // The first kernel that cannot be built alone, with its text.
 Error KernelSet::blame(const Device& device, Context context, const Error& whole, const std::string& log) const {
-  for (size_t i = 0; i < texts_.size(); ++i) {
+  for (size_t i = 0; i < count(); ++i) {
     std::string words;
-    const std::string text = named(texts_[i], nameOf(i));
     const Result<OwnBuilt> one =
-        fromSource(device, context, codegen::openClPrelude() + "\n#line 1 \"" + nameOf(i) + "\"\n" + text, words);
+        fromSource(device, context, codegen::openClPrelude() + "\n#line 1 \"" + nameOf(i) + "\"\n" + text(i), words);
     if (!one.ok())
       return {.code = one.error().code,
               .message = fmt::format("the driver of {} cannot build a kernel: {}\n{}\n{}", device.name,
-                                     one.error().message, words, excerpt(text, words))};
+                                     one.error().message, words, excerpt(text(i), words))};
   }
   return {.code = whole.code,
-          .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name,
-                                 texts_.size(), whole.message, log)};
+          .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name, count(),
+                                 whole.message, log)};
 }
 
-Result<OwnKernel> KernelSet::make(size_t number) const {
+Result<OwnKernel> KernelSet::make(size_t number, size_t groupItems) const {
+  const Api& api = *device_.api;
   int32_t status = kSuccess;
-  Kernel handle = api_->CreateKernel(program_.get(), nameOf(number).c_str(), &status);
-  return owned<OwnKernel>(*api_, "clCreateKernel", handle, status);
+  Kernel handle = api.CreateKernel(program_.get(), nameOf(number).c_str(), &status);
+  AGLOW_TRY(OwnKernel kernel, owned<OwnKernel>(api, "clCreateKernel", handle, status));
+  const auto told = [&]<class T>(Info what, T unknown) {
+    T answer = unknown;
+    api.GetKernelWorkGroupInfo(handle, device_.id, what, sizeof answer, &answer, nullptr);
+    return answer;
+  };
+  const auto refused = [&](uint64_t needed, const char* what, uint64_t has) {
+    return Error{.code = Code::TooLarge,
+                 .message = fmt::format("a kernel needs {} {}; the device {} ({}) has {} for it", needed, what,
+                                        device_.address(), device_.name, has)};
+  };
+  if (const size_t most = told(kKernelGroupItems, groupItems); most < groupItems)
+    return refused(groupItems, "items in a group", most);
+  if (const auto local = told(kKernelLocalMemory, uint64_t{0}); local > device_.localBytes)
+    return refused(local, "bytes of local memory", device_.localBytes);
+  return kernel;
 }
 
 }  // namespace aglow::opencl

@@ -66,7 +66,8 @@ void OpenClBackend::changePhases(PhaseList& phases) const {
 Result<std::unique_ptr<Executable>> OpenClBackend::compile(std::vector<Program> programs,
                                                            const BackendOptions& options) const {
   AGLOW_OK(checkMemory(programs, options));
-  return opencl::makeExecutable(std::move(programs), device_, shape_, options, cache_);
+  return opencl::makeExecutable(std::move(programs), device_, shape_, device_.unifiedMemory && memoryBytes_ == 0,
+                                options, cache_);
 }
 
 }  // namespace aglow

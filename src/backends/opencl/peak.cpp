@@ -51,15 +51,15 @@ class Prober {
 public:
   static Result<Prober> create(const Device& device, const std::string& cache) {
     Prober prober;
-    AGLOW_TRY(prober.driver_, Driver::create(device));
+    AGLOW_TRY(prober.driver_, Driver::of(device));
     for (const Form& form : kForms)
       for (const char* text : {kFlops, kCopy}) prober.kernels_.add(inForm(text, form));
-    AGLOW_OK(prober.kernels_.build(device, prober.driver_.context(), cache));
-    AGLOW_TRY(prober.queue_, prober.driver_.makeQueue(kQueueProfiling));
+    AGLOW_OK(prober.kernels_.build(device, prober.driver_->context(), cache));
+    AGLOW_TRY(prober.queue_, prober.driver_->makeQueue(kQueueProfiling));
     const uint64_t bytes = std::min({uint64_t{256} << 20, device.allocationBytes / 2, device.globalBytes / 8});
     prober.bytes_ = bytes / kUnit * kUnit;
-    AGLOW_TRY(prober.from_, prober.driver_.makeBuffer(prober.bytes_));
-    AGLOW_TRY(prober.to_, prober.driver_.makeBuffer(prober.bytes_));
+    AGLOW_TRY(prober.from_, prober.driver_->makeBuffer(prober.bytes_));
+    AGLOW_TRY(prober.to_, prober.driver_->makeBuffer(prober.bytes_));
     prober.group_ = std::min<size_t>(device.groupItems, 256);
     prober.units_ = std::max<size_t>(device.computeUnits, 1);
     return prober;
@@ -115,24 +115,24 @@ private:
 
   template <class T>
   Status argument(const OwnKernel& kernel, uint32_t at, const T& value) const {
-    const int32_t number = driver_.api().SetKernelArg(kernel.get(), at, sizeof value, &value);
+    const int32_t number = driver_->api().SetKernelArg(kernel.get(), at, sizeof value, &value);
     return number == kSuccess ? Status() : fault("clSetKernelArg", number);
   }
 
   Result<double> secondsOf(const OwnKernel& kernel, size_t items) const {
-    const Api& api = driver_.api();
+    const Api& api = driver_->api();
     Event event = nullptr;
     const int32_t number =
         api.EnqueueNDRangeKernel(queue_.get(), kernel.get(), 1, nullptr, &items, &group_, 0, nullptr, &event);
     if (number != kSuccess) return fault("clEnqueueNDRangeKernel", number);
     const OwnEvent owner(api, event);
-    AGLOW_OK(driver_.finish(queue_.get()));
+    AGLOW_OK(driver_->finish(queue_.get()));
     AGLOW_TRY(const uint64_t start, timeOf(api, event, kProfileStart));
     AGLOW_TRY(const uint64_t end, timeOf(api, event, kProfileEnd));
     return static_cast<double>(std::max<uint64_t>(end - start, 1)) * 1e-9;
   }
 
-  Driver driver_;
+  std::shared_ptr<Driver> driver_;
   KernelSet kernels_;
   OwnQueue queue_;
   OwnMemory from_, to_;

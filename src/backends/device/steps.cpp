@@ -1,4 +1,4 @@
-#include "backends/opencl/steps.h"
+#include "backends/device/steps.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "inst/fused.h"
 #include "support/quote.h"
 
-namespace aglow::opencl {
+namespace aglow::device {
 
 // The last step of each batch.
 static void cutIntoBatches(Loaded& loaded) {
@@ -37,8 +37,9 @@ static std::optional<Transfer> transferOf(const Program& program, const Instr& i
   const Extent &to = extents[static_cast<size_t>(instr.operands[0].region)],
                &from = extents[static_cast<size_t>(instr.operands[1].region)];
   const Place toPlace = plan.placeOf(program, to), fromPlace = plan.placeOf(program, from);
-  if ((toPlace.buffer == kHost) == (fromPlace.buffer == kHost)) return {};
-  const bool toDevice = fromPlace.buffer == kHost;
+  const auto inHost = [&](const Place& place) { return plan.slots[place.slot].use == kHost; };
+  if (inHost(toPlace) == inHost(fromPlace)) return {};
+  const bool toDevice = inHost(fromPlace);
   const Extent& host = toDevice ? from : to;
   return Transfer{.toDevice = toDevice,
                   .place = toDevice ? toPlace : fromPlace,
@@ -47,7 +48,7 @@ static std::optional<Transfer> transferOf(const Program& program, const Instr& i
                   .bytes = host.end - host.begin};
 }
 
-Loaded makeSteps(Program given, MemoryPlan& plan, KernelSet& kernels, const codegen::DeviceShape& shape) {
+Loaded makeSteps(Program given, MemoryPlan& plan, KernelTexts& kernels, const codegen::DeviceShape& shape) {
   Loaded loaded{.program = std::move(given)};
   const Program& program = loaded.program;
   const std::vector<Extent> extents = program.extents();
@@ -79,18 +80,22 @@ Loaded makeSteps(Program given, MemoryPlan& plan, KernelSet& kernels, const code
       for (const int argument : launch.arguments) {
         if (argument == codegen::Launch::kFault) {
           if (loaded.checked.empty() || loaded.checked.back() != i) loaded.checked.push_back(i);
-          step.arguments.push_back({kFaults, (loaded.checked.size() - 1) * sizeof(Fault)});
+          step.arguments.push_back({MemoryPlan::kFaultSlot, (loaded.checked.size() - 1) * sizeof(Fault)});
         } else {
           step.arguments.push_back(placeOf(argument == codegen::Launch::kPredicate
                                                ? instr.predicate
                                                : instr.operands[static_cast<size_t>(argument)].region));
         }
+        if (plan.slots[step.arguments.back().slot].use == kIo)
+          loaded.ioArguments.emplace_back(loaded.steps.size(), step.arguments.size() - 1);
       }
       loaded.steps.push_back(std::move(step));
     }
   }
   cutIntoBatches(loaded);
-  plan.bytes[kFaults] = std::max<uint64_t>(plan.bytes[kFaults], loaded.checked.size() * sizeof(Fault));
+  uint64_t& faultBytes = plan.slots[MemoryPlan::kFaultSlot].bytes;
+  faultBytes = std::max<uint64_t>(faultBytes, loaded.checked.size() * sizeof(Fault));
+  plan.buffers[kFaults].assign(1, faultBytes);
   return loaded;
 }
 
@@ -116,4 +121,4 @@ Status Loaded::checkFaults(std::span<const Fault> seen) const {
   return {};
 }
 
-}  // namespace aglow::opencl
+}  // namespace aglow::device

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "backends/opencl/kernels.h"
-#include "backends/opencl/memory_plan.h"
+#include "backends/device/kernel_texts.h"
+#include "backends/device/memory_plan.h"
 #include "codegen/clike/launch.h"
 #include "inst/program.h"
 
-namespace aglow::opencl {
+namespace aglow::device {
 
 // Of an instruction that looks at indices: whether one lay outside of its axis, and which.
 struct Fault {
@@ -46,6 +46,8 @@ struct Loaded {
   std::vector<Step> steps;
   std::vector<Transfer> transfers;
   std::vector<size_t> checked;  // instructions with a fault of their own, by its number
+  // Arguments that are inputs or outputs: which of which step.
+  std::vector<std::pair<size_t, size_t>> ioArguments;
   bool readsState = false, writesState = false;
 
   // The node of an instruction, for messages.
@@ -54,7 +56,7 @@ struct Loaded {
   Status checkFaults(std::span<const Fault> seen) const;
 };
 
-// The plan gets room for the faults, the set the kernels.
-Loaded makeSteps(Program program, MemoryPlan& plan, KernelSet& kernels, const codegen::DeviceShape& shape);
+// The plan gets room for the faults, the texts the kernels.
+Loaded makeSteps(Program program, MemoryPlan& plan, KernelTexts& kernels, const codegen::DeviceShape& shape);
 
-}  // namespace aglow::opencl
+}  // namespace aglow::device

@@ -1,0 +1,27 @@
+// The kernels of programs as text, each once, under names by their numbers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace aglow::device {
+
+class KernelTexts {
+public:
+  // The number of the kernel with this text.
+  size_t add(const std::string& text);
+  size_t count() const { return texts_.size(); }
+
+  static std::string nameOf(size_t number);
+  // One kernel under its name; all of them, after what they stand on.
+  std::string text(size_t number) const;
+  std::string source(std::string_view prelude) const;
+
+private:
+  std::map<std::string, size_t> numbers_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace aglow::device
