@@ -104,7 +104,10 @@ class Server:
     def end(self, how=signal.SIGTERM, timeout=60):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(timeout)
+        code = self.process.wait(timeout)
+        if code != 0:  # what a sanitizer says, for instance
+            print(pathlib.Path(self.log_file).read_text(errors="replace")[-8000:])
+        return code
 
 
 @contextlib.contextmanager

@@ -39,7 +39,10 @@ public:
 
   void begin(Context& context, std::shared_ptr<const inference::ModelInferRequest> message, const Limits& limits) {
     auto request = fromMessage(std::move(message), limits);
-    if (!request.ok()) return answer(statusFor(request.error()));
+    if (!request.ok()) {
+      answer(statusFor(request.error()));
+      return drop();
+    }
     const auto left = context.deadline() - std::chrono::system_clock::now();
     if (left < std::chrono::hours(24 * 365)) {
       const auto until =
