@@ -4,7 +4,10 @@
 # (-fno-unroll-loops would mark each as one that nobody may unroll later).
 set(LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 find_path(LLVM_INCLUDE_DIR llvm/IR/Module.h HINTS ${LLVM_ROOT}/include REQUIRED)
-find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
+if(NOT AGLOW_STATIC)
+  find_library(LLVM_SHARED_LIBRARY NAMES LLVM-19 HINTS ${LLVM_ROOT}/lib REQUIRED)
+  set(LLVM_LIBRARIES ${LLVM_SHARED_LIBRARY})
+endif()
 file(STRINGS ${LLVM_INCLUDE_DIR}/llvm/Config/llvm-config.h LLVM_VERSION REGEX "define LLVM_VERSION_STRING")
 string(REGEX MATCH "[0-9]+[.0-9]+" LLVM_VERSION "${LLVM_VERSION}")
 find_program(KERNEL_CLANG NAMES clang++-19 HINTS ${LLVM_ROOT}/bin REQUIRED)
@@ -45,9 +48,9 @@ target_sources(aglow_backends PRIVATE ${KERNEL_EMBED})
 
 target_compile_definitions(aglow_library PUBLIC $<BUILD_INTERFACE:AGLOW_LLVM>)
 target_include_directories(aglow_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
-target_link_libraries(aglow_library PRIVATE ${LLVM_SHARED_LIBRARY})
+target_link_libraries(aglow_library PRIVATE ${LLVM_LIBRARIES})
 foreach(check ${LINK_CHECKS})
-  target_link_libraries(${check} PRIVATE ${LLVM_SHARED_LIBRARY})
+  target_link_libraries(${check} PRIVATE ${LLVM_LIBRARIES})
 endforeach()
 
 # Which compiler this is, for packages and for the cache of them.

@@ -12,7 +12,8 @@ endif()
 find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB PYTHON_SOURCES CONFIGURE_DEPENDS src/python/*.cpp)
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${PYTHON_SOURCES})
+# From Python 3.12 on one module serves all later ones.
+nanobind_add_module(_core STABLE_ABI NB_STATIC NOMINSIZE ${PYTHON_SOURCES})
 target_compile_options(_core PRIVATE ${AGLOW_WARNINGS})
 # Headers of Python and nanobind are not ours to keep free of warnings.
 target_include_directories(_core SYSTEM PRIVATE ${Python_INCLUDE_DIRS} ${NB_DIR}/include)
@@ -42,3 +43,7 @@ add_dependencies(_core generated)
 file(CREATE_LINK ${GENERATED}/python/_builders.py ${PACKAGE}/_builders.py SYMBOLIC)
 install(FILES ${GENERATED}/python/_builders.py DESTINATION aglow COMPONENT python EXCLUDE_FROM_ALL)
 install(TARGETS _core LIBRARY DESTINATION aglow COMPONENT python EXCLUDE_FROM_ALL)
+if(SKBUILD)
+  install(TARGETS aglow RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
+  install(FILES LICENSE ${LICENCES} DESTINATION ${SKBUILD_METADATA_DIR}/licenses COMPONENT python EXCLUDE_FROM_ALL)
+endif()

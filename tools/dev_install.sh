@@ -63,6 +63,16 @@ ocl-icd-opencl-dev  | links bundles for devices
 opencl-c-headers    | compiles them
 oclgrind            | one that looks at every access
 '
+PACKAGES_release='
+python3-venv        | Python environments that build wheels
+python3-dev         | Python module
+dpkg-dev            | Debian packages
+liblerc-dev         | linked in
+libzstd-dev         | linked in
+liblzma-dev         | linked in
+libdeflate-dev      | linked in
+zlib1g-dev          | linked in
+'
 # For tests of pages; Ubuntu has no browser among its packages, and tests that need one are left out there.
 PACKAGES_browser='
 chromium            | a browser

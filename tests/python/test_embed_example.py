@@ -65,6 +65,50 @@ def test_digits(root, programs, program_name):
         assert re.fullmatch(EXPECTED.format(label), shown)
 
 
+def test_pkg_config(root, prefix, tmp_path):
+    """A C compiler alone links the shared library by what pkg-config says, also where the folder was moved to."""
+    if shutil.which("pkg-config") is None:
+        pytest.skip("there is no pkg-config")
+    moved = tmp_path / "moved"
+    shutil.copytree(prefix, moved, symlinks=True)
+    ask = ["env", f"PKG_CONFIG_PATH={moved / 'lib' / 'pkgconfig'}", "pkg-config"]
+    assert call(*ask, "--modversion", "aglow").strip() == call(moved / "bin" / "aglow", "--version").split()[1]
+    flags = call(*ask, "--cflags", "--libs", "aglow").split()
+    digits = root / "examples" / "digits"
+    call("cc", "-std=c99", root / "examples" / "embed" / "main.c", *flags, f"-Wl,-rpath,{moved / 'lib'}", "-o", tmp_path / "c")
+    shown = call(tmp_path / "c", digits / "digits.onnx", digits / "images" / "7.npy")
+    assert re.fullmatch(EXPECTED.format(7), shown)
+
+
+def test_the_shared_library_shows_the_c_interface_alone(root, prefix):
+    library = prefix / "lib" / "libaglow.so"
+    declared = set(re.findall(r"\b(aglow_\w+)\(", (root / "include" / "aglow" / "aglow.h").read_text()))
+    seen = {line.split()[-1] for line in call("nm", "-D", "--defined-only", library).splitlines()}
+    assert seen == declared
+    assert "LLVM" not in call("readelf", "-d", library)
+
+
+def test_the_archive(prefix, tmp_path):
+    """The component static, with all libraries that Aglow itself links."""
+    (tmp_path / "main.c").write_text('#include <aglow/aglow.h>\nint main(void) { return aglow_version()[0] == 0; }\n')
+    (tmp_path / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(archive LANGUAGES C CXX)
+find_package(aglow REQUIRED COMPONENTS static)
+add_executable(main main.c)
+target_link_libraries(main PRIVATE aglow::static)
+""")
+    call("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    call("cmake", "--build", tmp_path / "build")
+    call(tmp_path / "build" / "main")
+    (tmp_path / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(none LANGUAGES C CXX)
+find_package(aglow REQUIRED COMPONENTS nothing)
+""")
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "none", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0 and "no component 'nothing'" in done.stderr
+
+
 def test_memory_is_bound_once(root, programs):
     digits = root / "examples" / "digits"
     images = [digits / "images" / f"{label}.npy" for label in (1, 2, 3)]

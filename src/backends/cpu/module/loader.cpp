@@ -37,6 +37,20 @@ bool hasMemoryToLoad() {
   return probe != nullptr;
 }
 
+// Where the module may lie: beside this program or library, in the folder of either's prefix, or in the package of some
+// Python whose programs lie here.
+std::vector<fs::path> places() {
+  const fs::path own = ownFolder(), above = own / "..";
+  std::vector<fs::path> found = {own, own / AGLOW_MODULE_FOLDER, own / "aglow", above / "aglow"};
+  std::error_code fault;
+  for (const char* libraries : {"lib", "lib64"})
+    for (const fs::directory_entry& entry : fs::directory_iterator(above / libraries, fault))
+      if (entry.path().filename().string().starts_with("python3"))
+        for (const char* packages : {"site-packages", "dist-packages"})
+          found.push_back(entry.path() / packages / "aglow");
+  return found;
+}
+
 Result<const ModuleTable*> load() {
   constexpr const char* kName = "aglow_llvm.so";
   const auto refused = [](std::string why) {
@@ -46,9 +60,8 @@ Result<const ModuleTable*> load() {
                  .hint = "it belongs beside the program; packages run without it"};
   };
   if (!hasMemoryToLoad()) return refused("there is no memory left");
-  const fs::path own = ownFolder();
   std::string why;
-  for (const fs::path& folder : {own, own / AGLOW_MODULE_FOLDER}) {
+  for (const fs::path& folder : places()) {
     void* module = ::dlopen((folder / kName).c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (module == nullptr) {
       const char* words = ::dlerror();
@@ -57,9 +70,9 @@ Result<const ModuleTable*> load() {
       continue;
     }
     const auto* table = static_cast<const ModuleTable*>(::dlsym(module, "aglow_module_table"));
-    if (table == nullptr || std::strcmp(table->codeHash, kCodeHash) != 0)
-      return refused((folder / kName).string() + " belongs to another build");
-    return table;
+    if (table != nullptr && std::strcmp(table->codeHash, kCodeHash) == 0) return table;
+    why = (folder / kName).string() + " belongs to another build";
+    ::dlclose(module);  // the right one may lie elsewhere
   }
   return refused(why);
 }
