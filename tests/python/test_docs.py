@@ -4,10 +4,14 @@ import re
 import runpy
 import shlex
 import shutil
+import sys
 
 import pytest
 
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import docs_site  # noqa: E402
 
 DOCUMENTS = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -72,6 +76,15 @@ def test_links(document):
     targets = (target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target)
     broken = [target for target in targets if target and not ((ROOT / document).parent / target).exists()]
     assert not broken, f"{document} links to files that do not exist: {broken}"
+
+
+def test_the_site_has_all_its_pages(tmp_path):
+    """What ./dev docs gathers, also from folders of sources: links lead somewhere, and what is listed is there."""
+    assert docs_site.gather(tmp_path) == []
+    listed = re.findall(r": (\S+\.md)$", text_of("mkdocs.yml"), re.M)
+    assert len(listed) > 20 and all((tmp_path / page).is_file() for page in listed)
+    assert {page for page in listed if page.startswith("docs/")} >= \
+        {f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md") if p.name != "README.md"}, "mkdocs.yml lacks a page"
 
 
 def test_named_tests_are_there():
