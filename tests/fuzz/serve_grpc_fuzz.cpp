@@ -7,6 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace aglow;
+  [[maybe_unused]] static const bool quiet = (serve::silenceProtobuf(), true);
   auto message = std::make_shared<inference::ModelInferRequest>();
   if (!message->ParseFromArray(data, static_cast<int>(size))) return 0;
   const auto request = serve::fromMessage(message, {.tensor = 1 << 20});

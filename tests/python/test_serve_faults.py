@@ -208,6 +208,10 @@ def test_grpc_sizes_and_garbage(server):
         # gRPC itself answers, with a state that depends on its version.
         assert fault.value.code() in (grpc.StatusCode.INTERNAL, grpc.StatusCode.INVALID_ARGUMENT,
                                       grpc.StatusCode.UNIMPLEMENTED)
+        # A name that is no UTF-8: protobuf's own words about it are no lines of the log.
+        with pytest.raises(grpc.RpcError):
+            call(b"\x0a\x02\xff\xfe", timeout=30)
+        assert all(isinstance(line, dict) for line in server.log())
         with pytest.raises(grpc.RpcError) as fault:
             channel.unary_unary("/inference.GRPCInferenceService/Nothing", lambda b: b, lambda b: b)(b"", timeout=20)
         assert fault.value.code() == grpc.StatusCode.UNIMPLEMENTED

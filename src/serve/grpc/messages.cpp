@@ -1,6 +1,7 @@
 #include "serve/grpc/messages.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "serve/datatype.h"
 #include "support/quote.h"
@@ -93,6 +94,8 @@ Result<ModelValue> fromContents(const TensorHead& head, const InferTensorContent
 }
 
 }  // namespace
+
+void silenceProtobuf() { google::protobuf::SetLogHandler(nullptr); }
 
 Result<InferRequest> fromMessage(std::shared_ptr<const inference::ModelInferRequest> message, const Limits& limits) {
   const auto& from = *message;

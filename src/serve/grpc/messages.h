@@ -8,6 +8,9 @@
 
 namespace aglow::serve {
 
+// Keeps protobuf from writing lines of its own about what clients send: faults are answered, and logs stay JSON.
+void silenceProtobuf();
+
 // Tensors of raw contents are read where they lie: the message lives on as long as one of them.
 Result<InferRequest> fromMessage(std::shared_ptr<const inference::ModelInferRequest> message, const Limits& limits);
 // All outputs as raw contents.

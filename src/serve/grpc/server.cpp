@@ -253,6 +253,7 @@ public:
       secure.pem_key_cert_pairs.push_back({key, certificate});
       credentials = ::grpc::SslServerCredentials(secure);
     }
+    silenceProtobuf();
     ::grpc::ServerBuilder builder;
     const bool sixth = options_.address.find(':') != std::string::npos;
     const std::string address =
