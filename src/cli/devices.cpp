@@ -49,9 +49,9 @@ std::string asText(const std::vector<opencl::Device>& devices, const std::vector
         device.address(), device.name, typeName(device.type), device.platformName, device.version, device.driver,
         device.computeUnits, device.clockMhz, device.groupItems, device.localBytes >> 10, device.globalBytes / kMiB,
         device.unifiedMemory ? " shared with the host" : "", device.allocationBytes / kMiB,
-        device.doubles ? "yes" : "no (--backend opencl needs it)", device.halves ? "yes" : "in f32",
-        device.available ? "" : "; not available", device.platformName, device.platformVersion, device.vendor,
-        fmt::join(ofInterest(device), " "), peakText(peaks[i]));
+        device.doubles ? "yes" : "no", device.halves ? "yes" : "in f32", device.available ? "" : "; not available",
+        device.platformName, device.platformVersion, device.vendor, fmt::join(ofInterest(device), " "),
+        peakText(peaks[i]));
   }
   return out.empty() ? "no platform of OpenCL has a device\n" : out;
 }

@@ -90,7 +90,7 @@ def test_no_driver(program, run, no_drivers):
 @pytest.mark.parametrize("how, code, words", [
     ("no-platform", 6, "no platform"),
     ("no-device", 6, "no platform of OpenCL has a device"),
-    ("no-f64", 6, "cl_khr_fp64"),
+    ("no-f64", 3, "has no f64 (cl_khr_fp64), in which these compute, or sum:\n  node 'culprit"),
     ("small", 4, "one buffer of the device 0/0 (fake device) has at most 1000"),
     ("memory", 4, "clCreateBuffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE"),
     ("resources", 4, "clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES"),
@@ -153,6 +153,23 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
         refused = run(how)
         assert refused.code == 4 and words in refused.err and "node " in refused.err, refused.err
         assert "kernel" not in log.read_text()
+
+
+def test_a_device_without_f64(program, fake, tmp_path):
+    """What needs no f64 runs; what does is refused by node."""
+    path = products(tmp_path, [(64, 64)], 2)
+    for kind, dtype, code in [("Relu", TensorProto.FLOAT, 0), ("Cast", TensorProto.FLOAT16, 0), ("Cast", TensorProto.INT64, 0),
+                              ("Cast", TensorProto.UINT8, 0), ("Cast", TensorProto.BFLOAT16, 0), ("Cast", TensorProto.DOUBLE, 3)]:
+        changed = onnx.load(path)
+        changed.graph.node[0].output[0] = "product"
+        changed.graph.node.append(helper.make_node(kind, ["product"], ["y"], name="last", **({"to": dtype} if kind == "Cast" else {})))
+        changed.graph.output[0].type.tensor_type.elem_type = dtype
+        onnx.save(changed, tmp_path / "changed.onnx")
+        np.save(tmp_path / "x.npy", np.ones((2, 64), np.float32))
+        outcome = process.run([program, "run", tmp_path / "changed.onnx", "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}"],
+                              timeout=120, env={**os.environ, **fake("no-f64"), "AGLOW_CACHE_DIR": "off"})
+        assert outcome.code == code, (kind, dtype, outcome.err)
+        assert code == 0 or "cl_khr_fp64" in outcome.err and "last" in outcome.err
 
 
 def test_what_travels(program, fake, tmp_path):

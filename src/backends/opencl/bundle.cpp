@@ -136,9 +136,10 @@ private:
       return fmt::format("{{{}, {}, {}}}", state.offset, state.region.type.bytes(), state.initial);
     });
     put("\nstatic const size_t buffer_bytes[BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
-    put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {} }};\n",
+    put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {},\n"
+        "       NEEDS_F64 = {:d} }};\n",
         std::max<size_t>(steps_, 1), std::max<size_t>(faults_, 1), loaded_.size(), bundle_.states.size(), groupItems_,
-        codegen::kStatusBits);
+        codegen::kStatusBits, kernels_.source({}).find("double") != std::string::npos);
     put("#define LARGEST_BUFFER UINT64_C({})\n", *std::max_element(bytes_.begin(), bytes_.end()));
   }
 

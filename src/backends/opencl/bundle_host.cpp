@@ -131,7 +131,7 @@ static int takes(cl_device_id id) {
   if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, length, extensions, NULL) == CL_SUCCESS)
     doubles = strstr(extensions, "cl_khr_fp64") != NULL;
   free(extensions);
-  return available && doubles && items >= GROUP_ITEMS && largest >= LARGEST_BUFFER;
+  return available && (doubles || !NEEDS_F64) && items >= GROUP_ITEMS && largest >= LARGEST_BUFFER;
 }
 
 static int choose($name_device *device, const char *wanted) {
@@ -163,8 +163,8 @@ static int choose($name_device *device, const char *wanted) {
     }
   }
   if (device->id != NULL) return $NAME_OK;
-  return say(device, $NAME_BAD_DEVICE, "no OpenCL device '%s' that has cl_khr_fp64, groups of %d items and the memory",
-             wanted, (int)GROUP_ITEMS);
+  return say(device, $NAME_BAD_DEVICE, "no OpenCL device '%s' that has %sgroups of %d items and the memory",
+             wanted, NEEDS_F64 ? "cl_khr_fp64, " : "", (int)GROUP_ITEMS);
 }
 
 /* ---- kernels and memory ---- */

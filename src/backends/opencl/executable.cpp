@@ -70,6 +70,7 @@ public:
   Status load(std::vector<Program> programs, const codegen::DeviceShape& shape, const std::string& cache,
               TensorPool* pool) {
     for (Program& program : programs) programs_.push_back(makeSteps(std::move(program), plan_, kernels_, shape));
+    if (!device_.doubles) AGLOW_OK(refuseDoubles());
     AGLOW_OK(kernels_.build(device_, driver_->context(), cache));
     bound_.resize(plan_.slots.size());
     AGLOW_OK(makeBuffers(device::kState, memory_, bound_));
@@ -121,6 +122,20 @@ private:
       return timeline == nullptr ? nullptr : timeline->copy(fmt::format("{} {}", what, name), bytes);
     }
   };
+
+  // All that compute with f64, or sum in it.
+  Status refuseDoubles() const {
+    std::string nodes;
+    for (const Loaded& loaded : programs_)
+      for (const Step& step : loaded.steps)
+        if (step.kind == Step::Kind::Kernel && kernels_.text(step.kernel).find("double") != std::string::npos)
+          nodes += "\n  " + loaded.nodeOf(step.instr);
+    if (nodes.empty()) return {};
+    return Error{
+        .code = Code::UnsupportedFeature,
+        .message = fmt::format("the OpenCL device {} ({}) has no f64 (cl_khr_fp64), in which these compute, or sum:{}",
+                               device_.address(), device_.name, nodes)};
+  }
 
   // Those of one use, with their slots.
   Status makeBuffers(device::Use use, std::vector<OwnMemory>& memory, std::vector<Bound>& bound) const {

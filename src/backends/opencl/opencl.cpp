@@ -5,7 +5,6 @@
 #include "backends/opencl/executable.h"
 #include "backends/winograd.h"
 #include "inst/fused.h"
-#include "support/quote.h"
 
 namespace aglow {
 
@@ -13,10 +12,6 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                                                    std::optional<codegen::DeviceShape> asked,
                                                                    std::string cache, int64_t memoryBytes) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
-  if (!device.doubles)
-    return Error{.code = Code::Device,
-                 .message = fmt::format("the OpenCL device {} ({}) has no f64 (cl_khr_fp64), in which sums are taken",
-                                        device.address(), quoted(device.name))};
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
                                    .localBytes = static_cast<int64_t>(device.localBytes)};

@@ -14,7 +14,7 @@ namespace aglow {
 
 class OpenClBackend final : public DeviceBackend {
 public:
-  // The device as opencl::chooseDevice takes it; Device where there is none, or it lacks what all kernels need. Kernels
+  // The device as opencl::chooseDevice takes it; Device where there is none. Kernels
   // are chosen by its own shape, or by another that it can run.
   // What is built and measured for the device is kept in the folder of the code cache, unless it is empty. Programs use
   // no more than `memoryBytes` of the device's memory; 0: what it has.

@@ -5,7 +5,11 @@
 namespace aglow::codegen {
 
 std::string cPrelude() {
-  return fmt::format("#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n\n{}", sharedPrelude());
+  return fmt::format(
+      "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n\n#define WIDE double\n#define WIDE_MIN "
+      "0x1p-1000\n"
+      "#define WIDE_MAX 0x1p1000\n{}",
+      sharedPrelude());
 }
 
 std::string_view sharedPrelude() {
@@ -32,48 +36,50 @@ std::string_view sharedPrelude() {
     for (U e = (U)b; e != 0; e >>= 1, base *= base) result *= e & 1 ? base : 1;        \
     return (T)result;                                                                  \
   }                                                                                    \
-  static inline T K##_of(double x) {                                                   \
-    return x >= 2.0 * (HIGH / 2 + 1) ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;      \
+  static inline T K##_of(WIDE x) {                                                     \
+    return x >= (WIDE)2 * (HIGH / 2 + 1) ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;      \
   }
 ORDER(f32, float)
+#ifndef NO_F64
 ORDER(f64, double)
+#endif
 INTEGER(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX)
 INTEGER(u32, uint32_t, uint32_t, 0, UINT32_MAX)
 INTEGER(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
 INTEGER(u64, uint64_t, uint64_t, 0, UINT64_MAX)
 
-// Narrow floats in the integers that store them. Patterns of positive and negative values.
+// Narrow floats in the integers that store them. Patterns of positive and negative values. f32 holds all of them.
 struct narrow_float {
   int mantissa, bias;
   uint32_t sign, largest, overflow[2], nan[2];
 };
-static inline double widen(uint32_t bits, struct narrow_float f) {
+static inline WIDE widen(uint32_t bits, struct narrow_float f) {
   const uint32_t magnitude = bits & (f.sign - 1), one = 1u << f.mantissa;
   const int exponent = (int)(magnitude >> f.mantissa);
-  double x = ldexp((double)(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one),
+  WIDE x = ldexp((WIDE)(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one),
                    (exponent == 0 ? 1 : exponent) - f.bias - f.mantissa);
   if (magnitude > f.largest || (bits == f.sign && f.nan[1] == f.sign))
     x = magnitude == f.overflow[0] && f.overflow[0] != f.nan[0] ? INFINITY : NAN;
   return bits & f.sign ? -x : x;
 }
 // To nearest even, rounded once.
-static inline uint32_t narrow(double x, struct narrow_float f, bool saturate) {
+static inline uint32_t narrow(WIDE x, struct narrow_float f, bool saturate) {
   const int negative = signbit(x) != 0;
   if (x != x) return f.nan[negative];
-  const double a = fmin(fabs(x), 0x1p1000);
-  const int exponent = a < ldexp(1.0, 1 - f.bias) ? 1 - f.bias : ilogb(a);
-  const double magnitude =
-      rint(ldexp(a, f.mantissa - exponent)) + ldexp((double)(exponent + f.bias - 1), f.mantissa);
+  const WIDE a = fmin(fabs(x), WIDE_MAX);
+  const int exponent = a < ldexp((WIDE)1, 1 - f.bias) ? 1 - f.bias : ilogb(a);
+  const WIDE magnitude =
+      rint(ldexp(a, f.mantissa - exponent)) + ldexp((WIDE)(exponent + f.bias - 1), f.mantissa);
   if (magnitude > f.largest) return saturate ? f.largest | (negative ? f.sign : 0) : f.overflow[negative];
   return magnitude == 0 && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
 }
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
-static inline double widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp(1.0, bits - 127); }
-static inline uint8_t narrow_scale(double x, bool saturate, int rounding) {
+static inline WIDE widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp((WIDE)1, bits - 127); }
+static inline uint8_t narrow_scale(WIDE x, bool saturate, int rounding) {
   if (!(x >= 0)) return 255;
   int exponent;
-  const double fraction = frexp(fmin(fmax(x, 0x1p-1000), 0x1p1000), &exponent);
-  const int code = exponent + 126 + ((rounding == 1 && fraction > 0.5) || (rounding == 0 && fraction >= 0.75));
+  const WIDE fraction = frexp(fmin(fmax(x, WIDE_MIN), WIDE_MAX), &exponent);
+  const int code = exponent + 126 + ((rounding == 1 && fraction > (WIDE)0.5) || (rounding == 0 && fraction >= (WIDE)0.75));
   return code >= 0 && code < 255 ? (uint8_t)code : !saturate ? 255 : code < 0 ? 0 : 254;
 }
 )";

@@ -6,7 +6,17 @@
 namespace aglow::codegen {
 
 std::string openClPrelude() {
-  constexpr std::string_view kNames = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+  constexpr std::string_view kNames = R"(#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define WIDE double
+#define WIDE_MIN 0x1p-1000
+#define WIDE_MAX 0x1p1000
+#else
+#define NO_F64
+#define WIDE float
+#define WIDE_MIN 0x1p-149f
+#define WIDE_MAX FLT_MAX
+#endif
 #pragma OPENCL FP_CONTRACT OFF
 typedef char int8_t;
 typedef uchar uint8_t;
