@@ -482,9 +482,11 @@ Status checkStage(const std::string& name, const PhaseList& phases) {
 }
 
 Status checkOptions(const CompileOptions& options) {
-  // What is kept needs no backend; what is not kept asks again.
-  const bool mayBeKept = !options.cache.empty() && options.startFrom.empty() && options.stopAfter.empty();
-  if (mayBeKept && (options.backend.empty() || options.backend == defaultBackend()))
+  // What is kept needs no backend, and neither does what only looks at a model: to make one loads the code generator.
+  // The machine at hand is a target that there is; who compiles asks again.
+  const bool wholeWay = options.startFrom.empty() && options.stopAfter.empty();
+  const bool targetIsKnown = !options.cache.empty() || options.target == codegen::TargetOptions();
+  if (wholeWay && targetIsKnown && (options.backend.empty() || options.backend == defaultBackend()))
     return checkNames(options, knownPhases());
   AGLOW_TRY(const std::shared_ptr<const Backend> backend, makeBackend(options));
   return checkOptions(options, *backend);

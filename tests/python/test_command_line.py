@@ -349,3 +349,15 @@ def test_doctor_and_targets(aglow):
     rows = json.loads(aglow("targets", "--json").out)["targets"]
     assert [row["target"] for row in rows] == ["x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu"]
     assert "this machine" in aglow("targets").out
+
+
+@pytest.mark.parametrize("command", [["--version"], ["inspect", "MODEL"], ["inspect", "MODEL", "--support"], ["ops"], ["targets"],
+                                     ["explain", "E102"], ["config"], ["cache"], ["run", "--help"]], ids=" ".join)
+def test_what_only_looks_needs_no_code_generator(program, root, tmp_path, command):
+    """LLVM takes longer to load than these take to run: a program without it beside it does them too."""
+    alone = tmp_path / "alone" / "aglow"
+    alone.parent.mkdir()
+    shutil.copy(program, alone)
+    words = [str(root / "docs" / "tour" / "conv.onnx") if word == "MODEL" else word for word in command]
+    done = subprocess.run([alone, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
