@@ -10,7 +10,7 @@ from ._errors import ModelWarning, usage
 from ._graph import Graph
 from ._model import Model, Path, shape_lists
 
-_PRECISIONS = ("float", "int8", "bf16", "int8-weights", "int4-weights")
+_PRECISIONS = ("float", "int8", "bf16", "fp16", "int8-weights", "int4-weights")
 
 
 def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
@@ -41,7 +41,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     disable       names of passes and rules of the compiler to leave out
     strict        refuses models that depart from the standard; without it they are accepted where the meaning is plain,
                   with an aglow.ModelWarning
-    precision     "float", as the model has it; "int8" where the profile has ranges; or without a profile "bf16", or
+    precision     "float", as the model has it; "int8" where the profile has ranges; or without a profile "bf16", "fp16", or
                   "int8-weights" and "int4-weights", which leave all but the weights of matrix products as it is
     profile       what aglow.profile gave, or the path of a file that it or `aglow profile` wrote
     calibration   how ranges are chosen: "min-max", "percentile=99.99", "mse" or "kl"

@@ -10,6 +10,7 @@ std::span<const Precision> precisions() {
   static constexpr Precision kRows[] = {
       {"int8", "integers of 8 bits where a profile has ranges", nullptr, 1.0 / 32},
       {"bf16", "products of bf16 with sums in f32", useHalves, 1.0 / 128},
+      {"fp16", "products and what stands between them in f16, with sums in f32", useFloat16, 1.0 / 256},
       {"int8-weights", "weights of matrix products as integers of 8 bits, all else as it is",
        [](Function& f, const Names& kept) { return quantizeWeightsOnly(f, kept, 8); }},
       {"int4-weights", "weights of matrix products as integers of 4 bits, all else as it is",

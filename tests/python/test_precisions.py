@@ -1,4 +1,4 @@
-"""Precisions that need no profile: products of bf16, and weights of a few bits."""
+"""Precisions that need no profile: products of bf16, f16, and weights of a few bits."""
 import ml_dtypes
 import numpy as np
 import onnx
@@ -35,13 +35,27 @@ def ran(aglow, model, x, tmp_path, *options):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("precision", REACHED)
+@pytest.mark.parametrize("precision", [*REACHED, "fp16"])
 def test_the_digits_stay_what_they_are(aglow, tmp_path, precision, backend):
     expected = outputs(aglow, tmp_path, "--backend", backend)
     got = outputs(aglow, tmp_path, "--backend", backend, "--precision", precision)
     # All its matrices fit the nearest caches, so that fewer bits gain nothing.
-    assert (got != expected).any() == (precision == "bf16") and (got.argmax(1) == LABELS).all()
-    assert sqnr(expected, got) >= REACHED[precision]
+    assert (got != expected).any() == (precision in ("bf16", "fp16")) and (got.argmax(1) == LABELS).all()
+    assert sqnr(expected, got) >= REACHED.get(precision, 55)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_products_are_those_of_f16_and_softmaxes_stay_f32(aglow, tmp_path, rng, backend):
+    weights = rng.standard_normal((96, 40)).astype(np.float32) / 8
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["r"]),
+             helper.make_node("Softmax", ["r"], ["y"], axis=1)]
+    model = saved(tmp_path / "m.onnx", nodes, {"x": [5, 96]}, {"y": [5, 40]}, {"w": weights})
+    x = rng.standard_normal((5, 96)).astype(np.float32)
+    got = ran(aglow, model, x, tmp_path, "--backend", backend, "--precision", "fp16")
+    narrow = np.maximum(x.astype(np.float16).astype(np.float64) @ weights.astype(np.float16).astype(np.float64), 0)
+    powers = np.exp(narrow.astype(np.float16).astype(np.float64))
+    assert np.allclose(got, powers / powers.sum(1, keepdims=True), rtol=4e-3, atol=0)
+    assert (got.astype(np.float16) != got).any()
 
 
 @pytest.mark.parametrize("precision", REACHED)
