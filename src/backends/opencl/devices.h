@@ -19,6 +19,7 @@ struct Device {
   Bits type = 0;
   bool available = false, unifiedMemory = false;
   bool doubles = false, halves = false;  // f64 and f16 arithmetic
+  bool ptx = false;                      // kernels may have NVIDIA's own instructions (takesPtx)
   bool exactQuotients = false;           // can round quotients and roots of f32 to nearest
   uint32_t computeUnits = 0, clockMhz = 0;
   uint64_t globalBytes = 0, localBytes = 0, allocationBytes = 0;  // the last: of one buffer, at most

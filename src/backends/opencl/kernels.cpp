@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <regex>
 
+#include "backends/opencl/driver.h"
 #include "backends/opencl/kept.h"
 #include "codegen/clike/launch.h"
 
@@ -12,15 +14,18 @@ namespace aglow::opencl {
 
 namespace {
 
-const char* optionsFor(const Device& device) {
-  return device.exactQuotients ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-w -cl-std=CL1.2";
+std::string optionsFor(const Device& device) {
+  std::string options = "-w -cl-std=CL1.2";
+  if (device.exactQuotients) options += " -cl-fp32-correctly-rounded-divide-sqrt";
+  if (device.ptx) options += " -DPTX";
+  return options;
 }
 
 // The program of a call, built; else the compiler's words.
 Result<OwnBuilt> built(const Device& device, const char* call, Built handle, int32_t number, std::string& log) {
   const Api& api = *device.api;
   AGLOW_TRY(OwnBuilt program, owned<OwnBuilt>(api, call, handle, number));
-  number = api.BuildProgram(program.get(), 1, &device.id, optionsFor(device), nullptr, nullptr);
+  number = api.BuildProgram(program.get(), 1, &device.id, optionsFor(device).c_str(), nullptr, nullptr);
   if (number == kSuccess) return program;
   size_t bytes = 0;
   if (api.GetProgramBuildInfo(program.get(), device.id, kBuildLog, 0, nullptr, &bytes) == kSuccess && bytes > 1) {
@@ -78,6 +83,17 @@ std::string excerpt(const std::string& text, const std::string& log) {
 }
 
 }  // namespace
+
+bool takesPtx(const Device& device) {
+  const auto ofVendor = [](const std::string& extension) { return extension.starts_with("cl_nv_"); };
+  if (std::none_of(device.extensions.begin(), device.extensions.end(), ofVendor)) return false;
+  const auto driver = Driver::of(device);
+  if (!driver.ok()) return false;
+  Device asked = device;
+  asked.ptx = true;
+  std::string log;
+  return fromSource(asked, (*driver)->context(), codegen::openClPrelude() + codegen::ptxTrial(), log).ok();
+}
 
 Status KernelSet::build(const Device& device, Context context, const std::string& cache) {
   device_ = device;

@@ -9,6 +9,9 @@
 
 namespace aglow::opencl {
 
+// Whether its driver takes what kernels have of NVIDIA's own instructions: found out by building some.
+bool takesPtx(const Device& device);
+
 class KernelSet : public device::KernelTexts {
 public:
   // From what is kept in the folder of the code cache, or by the driver's compiler, and kept then. Device with the text

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/opencl/executable.h"
+#include "backends/opencl/kernels.h"
 #include "backends/winograd.h"
 #include "inst/fused.h"
 
@@ -12,9 +13,12 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                                                    std::optional<codegen::DeviceShape> asked,
                                                                    std::string cache, int64_t memoryBytes) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
+  device.ptx = opencl::takesPtx(device);
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
-                                   .localBytes = static_cast<int64_t>(device.localBytes)};
+                                   .localBytes = static_cast<int64_t>(device.localBytes),
+                                   .computeUnits = static_cast<int64_t>(device.computeUnits),
+                                   .multipliesHalves = device.ptx};
   return std::shared_ptr<const OpenClBackend>(
       new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
 }
@@ -48,8 +52,8 @@ Result<std::optional<Plan>> OpenClBackend::plan(const Program& program, const In
   for (const Instr& step : bodyOf(instr))
     if (const Decision taken = runs(step.attrs, OperandTypes(program, step)); !taken)
       return Error{.code = Code::UnsupportedFeature, .message = taken.reason()};
-  return std::optional(
-      Plan{.kernel = codegen::kernelName(program, instr), .scratchBytes = codegen::scratchBytes(program, instr)});
+  return std::optional(Plan{.kernel = codegen::kernelName(program, instr),
+                            .scratchBytes = codegen::scratchBytes(program, instr, shape_)});
 }
 
 void OpenClBackend::changePhases(PhaseList& phases) const {

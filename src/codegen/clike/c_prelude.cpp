@@ -73,6 +73,11 @@ static inline uint32_t narrow(WIDE x, struct narrow_float f, bool saturate) {
   if (magnitude > f.largest) return saturate ? f.largest | (negative ? f.sign : 0) : f.overflow[negative];
   return magnitude == 0 && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
 }
+#ifndef NATIVE_HALVES
+#define HALVES (struct narrow_float){10, 15, 32768, 31743, {31744, 64512}, {32256, 65024}}
+static inline float f32_of_f16(uint16_t x) { return (float)widen(x, HALVES); }
+static inline uint16_t f16_of_f32(float x) { return (uint16_t)narrow(x, HALVES, 0); }
+#endif
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
 static inline WIDE widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp((WIDE)1, bits - 127); }
 static inline uint8_t narrow_scale(WIDE x, bool saturate, int rounding) {

@@ -13,11 +13,6 @@ namespace aglow::codegen {
 
 namespace {
 
-void replaceAll(std::string& text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-}
-
 int64_t mostElements(const Program& program, const Instr& instr) {
   int64_t most = 0;
   for (const Instr& step : bodyOf(instr))
@@ -59,6 +54,14 @@ std::string fill(std::string_view text, std::initializer_list<Word> words) {
     at = end;
   }
   return out;
+}
+
+std::string vectorName(ElemKind kind, int64_t lanes) {
+  static constexpr std::pair<int, const char*> kNames[] = {{1, "uchar"}, {2, "ushort"}, {4, "uint"}, {8, "ulong"}};
+  std::string name = kind == ElemKind::Float32 ? "float" : kind == ElemKind::Float64 ? "double" : "";
+  for (const auto& [bytes, unsignedName] : kNames)
+    if (name.empty() && elemBytes(kind) == bytes) name = unsignedName;
+  return lanes == 1 ? name : fmt::format("{}{}", name, lanes);
 }
 
 ElemKind rawKind(ElemKind kind) {
@@ -113,6 +116,17 @@ void KernelWriter::scratch(const std::string& name, ElemKind as) {
   pointer(static_cast<int>(instr_.operands.size()) - 1, name, as, true);
 }
 
+bool KernelWriter::startsAt(RegionId region, int64_t multiple) const {
+  return program_.extent(region).begin % multiple == 0;
+}
+
+int64_t KernelWriter::together(size_t i, int64_t line) const {
+  int64_t lanes = 8;
+  while (lanes > 1 && (line % lanes != 0 || !startsAt(anchor_.inputs()[i].region, lanes * elemBytes(kindOf(i)))))
+    lanes /= 2;
+  return lanes;
+}
+
 std::string KernelWriter::reportIndex(const std::string& index) {
   if (std::find(arguments_.begin(), arguments_.end(), Launch::kFault) == arguments_.end()) {
     pointer(Launch::kFault, "fault", ElemKind::Int32, true);
@@ -146,15 +160,87 @@ std::string KernelWriter::epilogue() {
   const nest::Nest nest = nest::epilogueOf(program_, instr_, viewOf(out().shape()));
   TextBlock text;
   NestPrinter printer(nest, text, "given", "point");
-  for (size_t i = 0; i < nest.operands.size(); ++i)
-    if (printer.uses(i))
-      pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind, writes(nest.operands[i].access));
-  declarations_ += tableLines(nest, printer, tables_);
+  declare(nest, printer);
   for (const nest::Stage& stage : nest.stages) {
     printer.values(stage.each);
     printer.stores(stage.each);
   }
   return text.take();
+}
+
+std::string KernelWriter::epilogueOfFour(const std::string& indices, const std::string& finish) {
+  const nest::Nest nest = nest::epilogueOf(program_, instr_, viewOf(out().shape()));
+  TextBlock text;
+  NestPrinter printer(nest, text, "given", "point");
+  declare(nest, printer);
+  const std::string each =
+      fmt::format("{} given = found[lane];\n{}", typeName(nest::computedKind(resultKind())), finish);
+  std::vector<const nest::Block*> blocks;
+  for (const nest::Stage& stage : nest.stages) blocks.push_back(&stage.each);
+  inFours(nest, blocks, printer, text,
+          fmt::format("const {} column = firstColumn + lane;\nconst int64_t point = firstPoint + lane;\n{}", indexType_,
+                      indices),
+          each);
+  return text.take();
+}
+
+void KernelWriter::declare(const nest::Nest& nest, const NestPrinter& printer) {
+  for (size_t i = 0; i < nest.operands.size(); ++i)
+    if (printer.uses(i))
+      pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind, writes(nest.operands[i].access));
+  declarations_ += tableLines(nest, printer, tables_);
+}
+
+void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* const> blocks, NestPrinter& printer,
+                           TextBlock& text, const std::string& indices, const std::string& before,
+                           const std::string& after) const {
+  std::vector<bool> together(nest.accesses.size());
+  const auto joins = [&](int access) {
+    const int operand = nest.accesses[static_cast<size_t>(access)].operand;
+    return printer.inFours(access) && startsAt(instr_.operands[static_cast<size_t>(operand)].region,
+                                               4 * elemBytes(nest.accesses[static_cast<size_t>(access)].kind));
+  };
+  std::string loads, stores;
+  const auto declare = [&](int access) {
+    if (together[static_cast<size_t>(access)]) return;
+    together[static_cast<size_t>(access)] = true;
+    loads += fmt::format("{} w{}[4];\n", storedName(nest.accesses[static_cast<size_t>(access)].kind), access);
+  };
+  for (const nest::Block* block : blocks) {
+    for (int id = block->begin; id < block->end; ++id) {
+      const nest::Expr& e = nest.value(id);
+      if (e.op != nest::Expr::Op::Load || !joins(e.a) || together[static_cast<size_t>(e.a)]) continue;
+      const nest::Access& a = nest.accesses[static_cast<size_t>(e.a)];
+      declare(e.a);
+      const std::string type = storedName(a.kind);
+      loads += fmt::format(
+          "{{ const {0} all = *(GLOBAL const {0}*)(p{1} + {2}); w{3}[0] = ({4})all.s0, w{3}[1] = "
+          "({4})all.s1, w{3}[2] = ({4})all.s2, w{3}[3] = ({4})all.s3; }}\n",
+          vectorName(a.kind, 4), a.operand, printer.place(e.a), e.a, type);
+    }
+    for (const nest::Store& store : block->stores) {
+      if (store.access < 0 || !joins(store.access)) continue;
+      const nest::Access& a = nest.accesses[static_cast<size_t>(store.access)];
+      declare(store.access);
+      stores += fmt::format("*(GLOBAL {0}*)(p{1} + {2}) = ({0})(w{3}[0], w{3}[1], w{3}[2], w{3}[3]);\n",
+                            vectorName(a.kind, 4), a.operand, printer.place(store.access), store.access);
+    }
+  }
+  printer.moveTogether(together);
+  text.open("");
+  text.line("const int32_t lane = 0;\n" + indices + loads);
+  text.line("#pragma unroll");
+  text.open("for (int32_t lane = 0; lane < 4; ++lane)");
+  text.line(indices + before);
+  for (const nest::Block* block : blocks) {
+    printer.values(*block);
+    printer.stores(*block);
+  }
+  if (!after.empty()) text.line(after);
+  text.close();
+  text.line(stores);
+  text.close();
+  printer.moveTogether({});
 }
 
 Launch KernelWriter::finish(std::string_view statements, std::array<int64_t, 2> items, std::array<int64_t, 2> group) {
@@ -178,72 +264,6 @@ Launch KernelWriter::perPoint(int64_t points, std::string_view statements) {
 
 // ---------------------------------------------------------------- nests
 
-namespace {
-
-// The row of a group, or of one item: its parts between the stages, and reductions as trees in local memory.
-std::string rowStatements(const nest::Nest& nest, NestPrinter& printer, TextBlock& out, const KernelWriter& writer,
-                          int64_t group) {
-  const size_t outer = printer.outerAxes();
-  std::vector<int64_t> outerDims, innerDims;
-  for (size_t axis = 0; axis < nest.axes.size(); ++axis)
-    (axis < outer ? outerDims : innerDims).push_back(nest.axes[axis].extent);
-  const int64_t length = nest.rowLength();
-  for (size_t i = 0; i < nest.rows.size(); ++i)
-    out.line(fmt::format("LOCAL {} k{}[{}];", storedName(nest.rows[i]), i, length));
-  if (group > 1)
-    for (size_t i = 0; i < nest.reductions.size(); ++i)
-      out.line(fmt::format("LOCAL {} s{}[{}];", typeName(nest.reductions[i].kind), i, group));
-  const std::string& type = writer.indexType();
-  out.line(fmt::format("const {0} row = ({0})GROUP(0);", type));
-  if (group > 1) out.line("const int32_t item = (int32_t)LOCAL_ITEM(0);");
-  out.line(writer.indices(outerDims, "row"));
-  for (const nest::Stage& stage : nest.stages) {
-    printer.values(stage.row);
-    if (!stage.row.stores.empty()) {
-      if (group > 1) out.line("BARRIER();");
-      out.open(group > 1 ? "if (item == 0)" : "");
-      printer.stores(stage.row);
-      out.close();
-    }
-    if (stage.each.empty()) continue;
-    for (const int id : stage.reductions) printer.startReduction(id);
-    out.open(fmt::format("for ({0} at = {1}; at < {2}; at += {3})", type, group > 1 ? "item" : "0", length, group));
-    std::string inner = writer.indices(innerDims, "at");
-    for (size_t axis = innerDims.size(); axis-- > 0;)
-      replaceAll(inner, fmt::format(" i{} =", axis), fmt::format(" i{} =", axis + outer));
-    out.line(inner);
-    printer.values(stage.each);
-    printer.stores(stage.each);
-    for (const int id : stage.reductions) printer.combine(id);
-    out.close();
-    if (group == 1 || stage.reductions.empty()) continue;
-    for (const int id : stage.reductions) out.line(fmt::format("s{0}[item] = r{0};", id));
-    out.line("BARRIER();");
-    out.open(fmt::format("for (int32_t step = {}; step > 0; step /= 2)", group / 2));
-    out.open("if (item < step)");
-    for (const int id : stage.reductions) {
-      out.line(fmt::format("r{} = {};", id, printer.combined(id, fmt::format("s{}[item + step]", id))));
-      out.line(fmt::format("s{0}[item] = r{0};", id));
-    }
-    out.close();
-    out.line("BARRIER();");
-    out.close();
-    for (const int id : stage.reductions) out.line(fmt::format("r{0} = s{0}[0];", id));
-    out.line("BARRIER();");
-  }
-  return out.take();
-}
-
-// As many items as share a row well.
-int64_t rowGroup(const nest::Nest& nest, const DeviceShape& shape) {
-  if (!shape.sharesLocal) return 1;
-  int64_t group = 32;
-  while (2 * group <= std::min<int64_t>(shape.groupItems, 256) && 2 * group <= nest.rowLength()) group *= 2;
-  return std::min(group, shape.groupItems);
-}
-
-}  // namespace
-
 std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
                                  const DeviceShape& shape) {
   std::vector<Launch> launches;
@@ -253,21 +273,26 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
     if (points == 0 && !(hasRows && nest.rowCount() > 0)) continue;
     KernelWriter writer(program, instr, shape);
     if (points >= std::numeric_limits<int32_t>::max() / 2) writer.indexType_ = "int64_t";
-    TextBlock out;
-    NestPrinter printer(nest, out, {}, hasRows ? "" : "point");
-    for (size_t i = 0; i < nest.operands.size(); ++i)
-      if (printer.uses(i))
-        writer.pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind,
-                       writes(nest.operands[i].access));
-    writer.declarations_ += tableLines(nest, printer, writer.tables_);
     if (hasRows) {
-      const int64_t group = rowGroup(nest, shape);
-      const std::string text = rowStatements(nest, printer, out, writer, group);
-      launches.push_back(writer.finish(text, {nest.rowCount() * group, 1}, {group, 1}));
+      launches.push_back(rowLaunch(writer, nest));
       continue;
     }
+    TextBlock out;
+    NestPrinter printer(nest, out, {}, "point");
+    writer.declare(nest, printer);
     std::vector<int64_t> dims;
     for (const nest::Axis& axis : nest.axes) dims.push_back(axis.extent);
+    if (shape.sharesLocal && points % 4 == 0) {
+      const std::string indices =
+          fmt::format("const {0} point = firstPoint + lane;\n{1}", writer.indexType(), writer.indices(dims, "point"));
+      out.line(fmt::format("const {} firstPoint = point * 4;", writer.indexType()));
+      std::vector<const nest::Block*> blocks;
+      for (const nest::Stage& stage : nest.stages)
+        for (const nest::Block* block : {&stage.row, &stage.each}) blocks.push_back(block);
+      writer.inFours(nest, blocks, printer, out, indices, "");
+      launches.push_back(writer.perPoint(points / 4, out.take()));
+      continue;
+    }
     out.line(writer.indices(dims, "point"));
     for (const nest::Stage& stage : nest.stages) {
       printer.values(stage.row);

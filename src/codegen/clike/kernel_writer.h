@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ struct Word {
   Word(std::string_view n, int64_t number) : name(n), text(std::to_string(number)) {}
 };
 std::string fill(std::string_view text, std::initializer_list<Word> words);
+
+// A vector of elements in memory or registers; of integers those without a sign. One is just the element.
+std::string vectorName(ElemKind kind, int64_t lanes);
 
 // The unsigned integer that has the bytes of an element.
 ElemKind rawKind(ElemKind kind);
@@ -49,6 +53,8 @@ public:
   void result(size_t i, const std::string& name);
   void result(size_t i, const std::string& name, ElemKind as);
   void scratch(const std::string& name, ElemKind as);
+  // How many neighbours in lines of an input are a whole vector from each multiple of that number on: 1, 2, 4 or 8.
+  int64_t together(size_t i, int64_t line) const;
   // To report an index (a statement), unless the instruction's predicate is false everywhere.
   std::string reportIndex(const std::string& index);
 
@@ -57,6 +63,18 @@ public:
   // The same for the epilogue's axes, and the statements that compute on from the variable `given` and store.
   std::string resultIndices(const std::string& number) const;
   std::string epilogue();
+  // The same for four neighbours, found[0] to found[3], whose first has the number `point` and the column
+  // `firstColumn`, both multiples of four: what lies side by side is read and written at once. `indices` and then
+  // `finish` are statements on each of them, `given`, with its `point` and `column`.
+  std::string epilogueOfFour(const std::string& indices, const std::string& finish);
+
+  // Pointers and tables of a nest.
+  void declare(const nest::Nest& nest, const NestPrinter& printer);
+  // Blocks on four points: `indices` are those of the first, where they are needed, and of each, `before` more
+  // statements on each, `after` what follows its values.
+  void inFours(const nest::Nest& nest, std::span<const nest::Block* const> blocks, NestPrinter& printer,
+               TextBlock& text, const std::string& indices, const std::string& before,
+               const std::string& after = {}) const;
 
   // The kernel: items of these statements, a group of `group` each; `number` of them (a first statement keeps others
   // out).
@@ -69,6 +87,8 @@ private:
                                           const DeviceShape&);
 
   const Type& typeOf(RegionId id) const { return program_[id].type; }
+  // Whether the region begins at a multiple of so many bytes, wherever memory is placed.
+  bool startsAt(RegionId region, int64_t multiple) const;
   // The number of the kernel's parameter for an operand of the instruction.
   size_t parameter(int operand);
   int operandOf(RegionId region) const;
@@ -87,6 +107,9 @@ private:
 std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
                                  const DeviceShape& shape);
 
+// The kernel of a nest with rows: a group for each, or an item where items do not share local memory.
+Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest);
+
 // By operator.
 using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
 MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argReduceLaunches, scanLaunches, topKLaunches,
@@ -94,6 +117,8 @@ MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argRedu
 // Whether a kernel fits the use of an operator; if not, why.
 using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
 TakesUse takesAttention, takesWinograd;
-int64_t winogradScratch(const Program& program, const Instr& anchor);
+// Bytes of working memory.
+using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
+ScratchBytes matMulScratch, convScratch, winogradScratch;
 
 }  // namespace aglow::codegen

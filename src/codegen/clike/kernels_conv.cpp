@@ -1,11 +1,109 @@
 // Convolutions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/clike/conv_planes.h"
 #include "codegen/clike/tiles.h"
 #include "codegen/nest/kinds.h"
 
 namespace aglow::codegen {
+
+namespace {
+
+// Outputs of a group of channels that are too few for tiles.
+constexpr int64_t kFewOutputs = 4;
+
+// The images of a group of channels are the columns of a matrix, which is never stored; on devices that share tiles,
+// those of all images are.
+ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t group, const DeviceShape& shape) {
+  ProductSizes s{.batch = group, .m = y.dim(1) / group, .n = 1, .k = 1};
+  for (int axis = 2; axis < y.rank(); ++axis) s.n *= y.dim(axis);
+  for (int axis = 1; axis < filter.rank(); ++axis) s.k *= filter.dim(axis);
+  (sharesTiles(shape) ? s.n : s.batch) *= x.dim(0);
+  s.held = s.sums = nest::computedKind(storageKind(x.kind()));
+  int64_t plane = 1;
+  for (int axis = 2; axis < x.rank(); ++axis) plane *= x.dim(axis);
+  s.gathers = s.k != filter.dim(1) || plane % 4 != 0 || plane * x.dim(0) != s.n;
+  if (storageKind(x.kind()) == ElemKind::Float16 && multipliesHalves(s, shape)) s.held = ElemKind::Float16;
+  return s;
+}
+
+Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSizes& sizes, const std::string& bias) {
+  const Shape &filter = writer.in(1).shape(), &y = writer.out().shape();
+  const ElemKind kind = writer.kindOf(0);
+  const int64_t group = writer.attrs().integer("group"), depth = filter[1],
+                taps = sizes.k / std::max<int64_t>(depth, 1);
+  const bool joined = sharesTiles(writer.shape());
+  const int64_t places = joined ? sizes.n / std::max<int64_t>(y[0], 1) : sizes.n;
+  Product p{.sizes = sizes};
+  const auto loaded = [&](const std::string& element) {
+    return kind == sizes.held ? element : convertedText(kind, sizes.sums, element);
+  };
+  const std::string ofFilter = fmt::format("(batch % {} * {} + row) * {} + k", group, sizes.m, sizes.k);
+  p.left = {.element = fmt::format("value = {};", loaded(fmt::format("filter[{}]", ofFilter))),
+            .pointer = "filter",
+            .first = ofFilter,
+            .alongK = true,
+            .whole = kind == sizes.held ? writer.together(1, sizes.k) : 1};
+  // The number of the place in its image, and of the first channel in all images.
+  const std::string place = joined ? "place" : "column";
+  const std::string channels =
+      joined ? fmt::format("(image * {} + batch) * {}", group, depth) : fmt::format("batch * {}", depth);
+  p.columnType = sliding.type;
+  if (joined) p.ofColumn = {{"image", fmt::format("column / {}", places)}};
+  if (sliding.copiesInput(taps)) {
+    if (joined) p.ofColumn.emplace_back("place", fmt::format("column % {}", places));
+    const std::string at = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place);
+    p.right = {.element = fmt::format("value = {};", loaded(fmt::format("x[{}]", at))),
+               .pointer = "x",
+               .first = at,
+               .whole = kind == sizes.held ? writer.together(0, sliding.plane) : 1};
+  } else {
+    std::string condition;
+    int64_t belowTap = 1, belowPlace = 1;
+    for (size_t a = sliding.input.size(); a-- > 0;) {
+      const int64_t extent = y[static_cast<int>(a) + 2], kernel = sliding.window.kernel[a];
+      const std::string result = fmt::format("column / {} % {}", belowPlace, extent);
+      p.ofColumn.emplace_back(fmt::format("s{}", a), sliding.position(a, result, "0"));
+      p.atK += fmt::format("const {0} d{1} = ({0})(k / {2} % {3}) * {4};\n", sliding.type, a, belowTap, kernel,
+                           sliding.window.dilations[a]);
+      p.right.element += fmt::format("const {0} q{1} = s{1} + d{1};\n", sliding.type, a);
+      condition += (condition.empty() ? "" : " && ") + sliding.inside(a);
+      belowTap *= kernel;
+      belowPlace *= extent;
+    }
+    // No branch, so that lanes go side by side.
+    p.right.element +=
+        fmt::format("const bool inside = {};\nconst {} at = inside ? {} : 0;\nvalue = {};\nvalue = inside ? value : 0;",
+                    condition.empty() ? "true" : condition, sliding.type, sliding.element(),
+                    loaded(fmt::format("x[({} + k / {}) * {} + at]", channels, taps, sliding.plane)));
+  }
+  if (!bias.empty())
+    p.finish = fmt::format("const {} channel = batch % {} * {} + row;\ngiven = {};\n", writer.indexType(), group,
+                           sizes.m, bias);
+  if (!joined) return p;
+  const int64_t outputs = group * sizes.m;
+  p.point = fmt::format("(column / {0} * {1} + batch * {2} + row) * {0} + column % {0}", places, outputs, sizes.m);
+  p.indices =
+      fmt::format("const {0} i0 = column / {1}, i1 = batch * {2} + row;\n", writer.indexType(), places, sizes.m);
+  int64_t below = 1;
+  for (int axis = y.rank() - 1; axis >= 2; below *= y[axis--])
+    p.indices += fmt::format("const {} i{} = column / {} % {};\n", writer.indexType(), axis, below, y[axis]);
+  p.inFours = places % 4 == 0;
+  return p;
+}
+
+}  // namespace
+
+int64_t convScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  const Type &x = program[anchor.inputs()[0].region].type, &filter = program[anchor.inputs()[1].region].type,
+             &y = program[anchor.results()[0].region].type;
+  const int64_t group = anchor.attrs.integer("group");
+  if (!sharesTiles(shape) || y.dim(1) / group < kFewOutputs || y.elements() == 0) return 0;
+  const ProductSizes sizes = sizesOf(x, filter, y, group, shape);
+  return partBytes(sizes, chooseTile(sizes, shape, true));
+}
 
 std::vector<Launch> convLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
@@ -13,9 +111,8 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   const ElemKind kind = writer.kindOf(0), sums = nest::computedKind(kind);
   const int64_t group = writer.attrs().integer("group"), depth = filter[1], outputs = y[1] / group;
   const Sliding sliding(writer.attrs(), {filter.dims().begin() + 2, filter.dims().end()}, x, writer.indexType());
-  int64_t taps = 1, places = 1;
+  int64_t taps = 1;
   for (const int64_t extent : sliding.window.kernel) taps *= extent;
-  for (int axis = 2; axis < y.rank(); ++axis) places *= y[axis];
   writer.input(0, "x");
   writer.input(1, "filter");
   const std::string type = typeName(sums);
@@ -24,7 +121,6 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
     writer.input(2, "bias");
     bias = appliedText(Scalar::Add, sums, "given", convertedText(kind, sums, "bias[channel]"));
   }
-  constexpr int64_t kFewOutputs = 4;
   if (outputs < kFewOutputs) {
     const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
     if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
@@ -50,41 +146,8 @@ $loops
                   {"loops", sliding.loops(fmt::format("const {} tap = {};\n{}", sliding.type, tap, met))}});
     return {writer.perPoint(writer.out().elements(), text + finish + writer.epilogue())};
   }
-  // The images of a group of channels are the columns of a matrix, which is never stored.
-  Product p{.batch = x[0] * group, .m = outputs, .n = places, .k = depth * taps};
-  p.left =
-      fmt::format("value = {};",
-                  convertedText(kind, sums, fmt::format("filter[(batch % {} * {} + row) * {} + k]", group, p.m, p.k)));
-  std::string condition;
-  int64_t belowTap = 1, belowPlace = 1;
-  p.columnType = sliding.type;
-  for (size_t a = sliding.input.size(); a-- > 0;) {
-    const int64_t extent = y[static_cast<int>(a) + 2], kernel = sliding.window.kernel[a];
-    p.ofColumn.emplace_back(fmt::format("s{}", a),
-                            sliding.position(a, fmt::format("column / {} % {}", belowPlace, extent), "0"));
-    p.atK += fmt::format("const {0} d{1} = ({0})(k / {2} % {3}) * {4};\n", sliding.type, a, belowTap, kernel,
-                         sliding.window.dilations[a]);
-    p.right += fmt::format("const {0} q{1} = s{1} + d{1};\n", sliding.type, a);
-    condition += (condition.empty() ? "" : " && ") + sliding.inside(a);
-    belowTap *= kernel;
-    belowPlace *= extent;
-  }
-  // No branch, so that lanes go side by side.
-  p.right += fmt::format(
-      "const bool inside = {};\nconst {} at = inside ? {} : 0;\nvalue = {};\nvalue = inside ? value : 0;",
-      condition.empty() ? "true" : condition, sliding.type, sliding.element(),
-      convertedText(kind, sums, fmt::format("x[(batch * {} + k / {}) * {} + at]", depth, taps, sliding.plane)));
-  if (sliding.copiesInput(taps)) {
-    p.ofColumn.clear();
-    p.atK.clear();
-    p.right =
-        fmt::format("value = {};",
-                    convertedText(kind, sums, fmt::format("x[(batch * {} + k) * {} + column]", depth, sliding.plane)));
-  }
-  if (!bias.empty())
-    p.finish =
-        fmt::format("const {} channel = batch % {} * {} + row;\ngiven = {};\n", writer.indexType(), group, p.m, bias);
-  return {tiles(writer, p, sums)};
+  const ProductSizes sizes = sizesOf(writer.in(0), writer.in(1), writer.out(), group, shape);
+  return tiles(writer, columnsOf(writer, sliding, sizes, bias));
 }
 
 }  // namespace aglow::codegen

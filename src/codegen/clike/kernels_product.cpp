@@ -6,27 +6,60 @@
 
 namespace aglow::codegen {
 
-Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums) {
-  return tiles(writer, p, sums, p.finish + writer.resultIndices("point") + writer.epilogue());
+std::vector<Launch> tiles(KernelWriter& writer, const Product& p) {
+  if (!sharesTiles(writer.shape()))
+    return {itemTiles(writer, p, p.finish + writer.resultIndices("point") + writer.epilogue())};
+  return groupTiles(writer, p, chooseTile(p.sizes, writer.shape(), true), [&](KernelWriter& last) -> Handed {
+    const std::string indices = p.indices.empty() ? last.resultIndices("point") : p.indices;
+    if (p.inFours) return {.one = {}, .four = last.epilogueOfFour(indices, p.finish)};
+    return {.one = p.finish + indices + last.epilogue()};
+  });
 }
 
-Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store) {
-  const bool shared = writer.shape().sharesLocal && writer.shape().groupItems >= 256;
-  return shared ? groupTiles(writer, p, sums, store) : itemTiles(writer, p, sums, store);
+namespace {
+
+Shape leading(const Shape& s) { return Shape(std::vector(s.dims().begin(), s.dims().end() - 2)); }
+
+// Of one matrix for all, the rows of all others are those of one.
+bool joinsBatch(const Shape& a, const Shape& b, const Shape& y, const DeviceShape& shape) {
+  return sharesTiles(shape) && leading(b).elements() == 1 && leading(a) == leading(y);
+}
+
+ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, const DeviceShape& shape) {
+  const Shape &a = left.shape(), &b = right.shape(), &y = result.shape();
+  const ElemKind kind = storageKind(left.kind());
+  ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
+  s.held = s.sums = nest::computedKind(kind);
+  s.gathers = s.n % 4 != 0;
+  if (joinsBatch(a, b, y, shape)) {
+    s.m *= s.batch;
+    s.batch = 1;
+  }
+  if (kind == ElemKind::Float16 && multipliesHalves(s, shape)) s.held = kind;
+  return s;
+}
+
+}  // namespace
+
+int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  if (!sharesTiles(shape)) return 0;
+  const ProductSizes sizes = sizesOf(program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
+                                     program[anchor.results()[0].region].type, shape);
+  return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 
 std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &a = writer.in(0).shape(), &b = writer.in(1).shape(), &y = writer.out().shape();
-  const ElemKind kind = writer.kindOf(0), sums = nest::computedKind(kind);
-  Product p{.m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
-  const auto leading = [](const Shape& s) { return Shape(std::vector(s.dims().begin(), s.dims().end() - 2)); };
+  const ElemKind kind = writer.kindOf(0);
+  Product p{.sizes = sizesOf(writer.in(0), writer.in(1), writer.out(), shape)};
+  const ProductSizes& s = p.sizes;
   const Shape batch = leading(y);
-  p.batch = batch.elements();
   // The number of the matrix, from the batch's.
   const auto item = [&](const Shape& from) {
-    const std::vector<int64_t> strides = broadcastStrides(leading(from), batch);
     std::string text = "0";
+    if (s.batch == 1) return text;
+    const std::vector<int64_t> strides = broadcastStrides(leading(from), batch);
     int64_t below = 1;
     for (int axis = batch.rank() - 1; axis >= 0; below *= batch[axis--])
       if (strides[static_cast<size_t>(axis)] != 0)
@@ -35,11 +68,19 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
   };
   writer.input(0, "one");
   writer.input(1, "other");
-  p.left = fmt::format("value = {};",
-                       convertedText(kind, sums, fmt::format("one[(({}) * {} + row) * {} + k]", item(a), p.m, p.k)));
-  p.right = fmt::format(
-      "value = {};", convertedText(kind, sums, fmt::format("other[(({}) * {} + k) * {} + column]", item(b), p.k, p.n)));
-  return {tiles(writer, p, sums)};
+  const auto side = [&](size_t input, const char* name, const std::string& first, bool alongK, int64_t line) {
+    return Side{.element = fmt::format(
+                    "value = {};", kind == s.held ? fmt::format("{}[{}]", name, first)
+                                                  : convertedText(kind, s.sums, fmt::format("{}[{}]", name, first))),
+                .pointer = name,
+                .first = first,
+                .alongK = alongK,
+                .whole = kind == s.held ? writer.together(input, line) : 1};
+  };
+  p.left = side(0, "one", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true, s.k);
+  p.right = side(1, "other", fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n), false, s.n);
+  p.inFours = s.n % 4 == 0;
+  return tiles(writer, p);
 }
 
 }  // namespace aglow::codegen

@@ -135,10 +135,22 @@ $store
 Launch products(KernelWriter& writer, const Sizes& s) {
   writer.input(1, "filter");
   writer.scratch("v", ElemKind::Float32);
-  Product p{.batch = s.points, .m = s.outputs, .n = s.tiles, .k = s.channels};
-  p.left = fmt::format("value = filter[((int64_t)batch * {} + k) * {} + row];", s.channels, s.outputs);
-  p.right = fmt::format("value = v[((int64_t)batch * {} + k) * {} + column];", s.channels, s.tiles);
-  return tiles(writer, p, ElemKind::Float32, fmt::format("v[INT64_C({}) + point] = given;\n", s.inputs()));
+  Product p{.sizes = {.batch = s.points, .m = s.outputs, .n = s.tiles, .k = s.channels}};
+  const auto side = [&](const char* name, int64_t line, const char* along, int64_t whole) {
+    const std::string first = fmt::format("((int64_t)batch * {} + k) * {} + {}", s.channels, line, along);
+    return Side{
+        .element = fmt::format("value = {}[{}];", name, first), .pointer = name, .first = first, .whole = whole};
+  };
+  p.left = side("filter", s.outputs, "row", writer.together(1, s.outputs));
+  p.right = side("v", s.tiles, "column", s.tiles % 4 == 0 ? 4 : 1);
+  const std::string one = fmt::format("v[INT64_C({}) + point] = given;\n", s.inputs());
+  if (!sharesTiles(writer.shape())) return itemTiles(writer, p, one);
+  const Handed handed{.one = one,
+                      .four = s.tiles % 4 == 0
+                                  ? fmt::format("*(GLOBAL float4*)(v + INT64_C({}) + firstPoint) = all;", s.inputs())
+                                  : ""};
+  const GroupTile tile = chooseTile(p.sizes, writer.shape(), false);
+  return groupTiles(writer, p, tile, [&](KernelWriter&) { return handed; }).front();
 }
 
 template <int kTile>
@@ -159,7 +171,7 @@ Decision takesWinograd(const Attrs&, const OperandTypes& types, const DeviceShap
   return Decision::yes();
 }
 
-int64_t winogradScratch(const Program& program, const Instr& anchor) {
+int64_t winogradScratch(const Program& program, const Instr& anchor, const DeviceShape& /*shape*/) {
   const Sizes s = sizesOf(program, anchor);
   return (s.inputs() + s.products()) * elemBytes(ElemKind::Float32);
 }

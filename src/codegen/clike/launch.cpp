@@ -17,18 +17,18 @@ struct KernelRow {
   bool epilogue;  // hands each element of its first result on
   MakeLaunches* make;
   bool checks = false;  // indices, even where there is nothing to compute
-  int64_t (*scratch)(const Program& program, const Instr& anchor) = nullptr;
+  ScratchBytes* scratch = nullptr;
   TakesUse* takes = nullptr;  // which uses; none: all of them
 };
 
 // Which of the updates is the last of each row.
-int64_t scatterScratch(const Program& program, const Instr& anchor) {
+int64_t scatterScratch(const Program& program, const Instr& anchor, const DeviceShape& /*shape*/) {
   return program[anchor.results()[0].region].type.dim(0) * elemBytes(ElemKind::Int32);
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::MatMul, "tiles", true, matMulLaunches},
-    {Op::Conv, "tiles", true, convLaunches},
+    {Op::MatMul, "tiles", true, matMulLaunches, false, matMulScratch},
+    {Op::Conv, "tiles", true, convLaunches, false, convScratch},
     {.op = Op::WinogradConv,
      .name = "winograd",
      .epilogue = true,
@@ -79,10 +79,10 @@ std::string kernelName(const Program& program, const Instr& instr) {
   return row == nullptr ? "" : row->name;
 }
 
-int64_t scratchBytes(const Program& program, const Instr& instr) {
+int64_t scratchBytes(const Program& program, const Instr& instr, const DeviceShape& shape) {
   const Instr& anchor = bodyOf(instr).front();
   const KernelRow* row = rowOf(anchor.attrs.op());
-  return row == nullptr || row->scratch == nullptr ? 0 : row->scratch(program, anchor);
+  return row == nullptr || row->scratch == nullptr ? 0 : row->scratch(program, anchor, shape);
 }
 
 std::vector<Launch> launchesOf(const Program& program, const Instr& instr, const DeviceShape& shape) {

@@ -16,12 +16,16 @@ namespace aglow::codegen {
 
 // What stands before all kernels of a program in OpenCL C 1.2, with f64.
 std::string openClPrelude();
+// A kernel with what the prelude does by NVIDIA's own instructions where PTX is defined.
+std::string ptxTrial();
 
 // What the choice of kernels goes by.
 struct DeviceShape {
   bool sharesLocal = false;  // items of a group run side by side, as on a GPU: rows and tiles are shared by a group
   int64_t groupItems = 64;   // of a group, at most
   int64_t localBytes = 16 << 10;
+  int64_t computeUnits = 1;
+  bool multipliesHalves = false;  // 32 items of a group that run in step multiply small matrices of f16 at once
 };
 
 // One kernel, and how often it runs.
@@ -43,7 +47,7 @@ bool takesEpilogue(const OpDef& op);
 // What runs the instruction, in a word: Plan::kernel.
 std::string kernelName(const Program& program, const Instr& instr);
 // Bytes of working memory that its kernels need.
-int64_t scratchBytes(const Program& program, const Instr& instr);
+int64_t scratchBytes(const Program& program, const Instr& instr, const DeviceShape& shape);
 // What runs an instruction that computes or copies, in order; none where it has nothing to do.
 std::vector<Launch> launchesOf(const Program& program, const Instr& instr, const DeviceShape& shape);
 

@@ -43,6 +43,8 @@ std::string convert(const Expr& e, ElemKind from, const std::string& x) {
   if (from == Float8E8M0) return fmt::format("(float)widen_scale({})", x);
   if (e.kind == Float8E8M0)
     return fmt::format("narrow_scale({}, {:d}, {})", x, e.saturate, static_cast<int>(e.rounding));
+  if (from == Float16 && e.kind == Float32) return fmt::format("f32_of_f16({})", x);
+  if (e.kind == Float16 && from == Float32 && !e.saturate) return fmt::format("f16_of_f32({})", x);
   if (isFloat(from) && !isReal(from)) return fmt::format("(float)widen({}, {})", x, formatText(from));
   if (isFloat(e.kind) && !isReal(e.kind))
     return fmt::format("({})narrow({}, {}, {:d})", typeName(e.kind), x, formatText(e.kind), e.saturate);
@@ -128,9 +130,9 @@ std::string NestPrinter::combined(int id, const std::string& with) const {
   return appliedText(r.combine, r.kind, fmt::format("r{}", id), with);
 }
 
-void NestPrinter::combine(int id) {
+std::string NestPrinter::combination(int id) const {
   const int with = nest_.reductions[static_cast<size_t>(id)].value;
-  out_.line(fmt::format("r{} = {};", id, combined(id, value(with))));
+  return fmt::format("r{} = {};", id, combined(id, value(with)));
 }
 
 std::string NestPrinter::tableText(size_t table) const {
@@ -147,6 +149,14 @@ std::string NestPrinter::value(int id) const {
   return e.op == Expr::Op::Number ? numberText(e.kind, e.number) : fmt::format("v{}", id);
 }
 
+bool NestPrinter::inFours(int access) const {
+  const nest::Access& a = nest_.accesses[static_cast<size_t>(access)];
+  if (a.operand < 0) return false;
+  if (inOrder(a)) return true;
+  return nest_.axes.back().extent % 4 == 0 && a.strides.back() == 1 && a.offset % 4 == 0 &&
+         std::all_of(a.strides.begin(), a.strides.end() - 1, [](int64_t stride) { return stride % 4 == 0; });
+}
+
 bool NestPrinter::inOrder(const nest::Access& access) const {
   int64_t below = 1;
   for (size_t i = nest_.axes.size(); i-- > 0; below *= nest_.axes[i].extent)
@@ -154,10 +164,16 @@ bool NestPrinter::inOrder(const nest::Access& access) const {
   return access.offset == 0;
 }
 
+std::string NestPrinter::place(int access) const {
+  const nest::Access& a = nest_.accesses[static_cast<size_t>(access)];
+  return !point_.empty() && inOrder(a) ? point_ : index(a.strides, a.offset);
+}
+
 std::string NestPrinter::element(int access) const {
   const nest::Access& a = nest_.accesses[static_cast<size_t>(access)];
-  const std::string place = !point_.empty() && inOrder(a) ? point_ : index(a.strides, a.offset);
-  return a.table >= 0 ? fmt::format("t{}[{}]", a.table, place) : fmt::format("p{}[{}]", a.operand, place);
+  if (!together_.empty() && together_[static_cast<size_t>(access)]) return fmt::format("w{}[lane]", access);
+  return a.table >= 0 ? fmt::format("t{}[{}]", a.table, place(access))
+                      : fmt::format("p{}[{}]", a.operand, place(access));
 }
 
 // The number of the point among those of the axes from `first` on.
@@ -167,7 +183,9 @@ std::string NestPrinter::position(size_t first) const {
   for (size_t i = strides.size(); i-- > first; below *= nest_.axes[i].extent) strides[i] = below;
   return index(strides);
 }
-std::string NestPrinter::kept(int row) const { return fmt::format("k{}[{}]", row, position(outerAxes())); }
+std::string NestPrinter::kept(int row) const {
+  return fmt::format("k{}[{}]", row, keptIndex_.empty() ? position(outerAxes()) : keptIndex_);
+}
 
 std::string NestPrinter::expression(const Expr& e) const {
   using enum Expr::Op;

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/nest/nest.h"
 
@@ -42,6 +43,14 @@ public:
   NestPrinter(const nest::Nest& nest, TextBlock& out, std::string given = {}, std::string point = {})
       : nest_(nest), out_(out), given_(std::move(given)), point_(std::move(point)) {}
 
+  // Elements of these accesses are w<n>[lane], n the access: the caller moves several at once. Rows are kept under this
+  // index, if any.
+  void moveTogether(std::vector<bool> accesses) { together_ = std::move(accesses); }
+  void keepUnder(std::string index) { keptIndex_ = std::move(index); }
+  // Whether four points, from a multiple of four on along the last axis or among all, have neighbouring elements that
+  // begin at a multiple of four; and the number of the first, where the variables have its indices.
+  bool inFours(int access) const;
+  std::string place(int access) const;
   size_t outerAxes() const { return nest_.axes.size() - static_cast<size_t>(nest_.innerAxes()); }
   bool uses(size_t operand) const;
   // The values of a block, and what it stores.
@@ -50,7 +59,8 @@ public:
   // r<id> with the neutral value, and with one more value.
   void startReduction(int id);
   std::string combined(int id, const std::string& with) const;
-  void combine(int id);
+  std::string combination(int id) const;  // a statement
+  void combine(int id) { out_.line(combination(id)); }
   std::string tableText(size_t table) const;  // "{1.0f, 2.0f}"
 
 private:
@@ -64,6 +74,8 @@ private:
   const nest::Nest& nest_;
   TextBlock& out_;
   std::string given_, point_;
+  std::vector<bool> together_;
+  std::string keptIndex_;
 };
 
 }  // namespace aglow::codegen

@@ -1,35 +1,56 @@
 // Products of matrices, which convolutions are too, by tiles.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codegen/clike/kernel_writer.h"
+#include "codegen/clike/tile_plan.h"
 
 namespace aglow::codegen {
 
-// Matrices by matrices, `batch` of each: what the element of either one is (statements that set `value`, from batch,
-// row and k, or batch, k and column), and what is added to a sum at last.
+// One of the two matrices of a product: its element as statements that set `value`, from batch, row and k, or batch, k
+// and column.
+struct Side {
+  std::string element;
+  // Where neighbours lie side by side, along k or along rows and columns: the pointer, the number of the element, and
+  // how many of them are a whole vector from every multiple of that number on.
+  std::string pointer = {}, first = {};
+  bool alongK = false;
+  int64_t whole = 1;
+};
+
+// Matrices by matrices, `batch` of each, and what is added to a sum at last.
 struct Product {
-  int64_t batch = 1, m = 1, n = 1, k = 1;
-  std::string left, right;
+  ProductSizes sizes;
+  Side left, right;
   std::string finish = {};  // statements on `given`
   // What `right` uses: variables that follow from the column alone, with their type, and statements on k alone.
   std::vector<std::pair<std::string, std::string>> ofColumn = {};
   std::string columnType = {};
   std::string atK = {};
+  // The number of the result of batch, row and column as an expression (empty: they are numbered in that order), its
+  // indices as statements, and whether four columns from a multiple of four on have neighbouring results.
+  std::string point = {}, indices = {};
+  bool inFours = false;
 };
 
-// The kernel of a product whose sums are of kind `sums`.
-Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums);
-// The same with statements of the caller's that store the sum `given` under its number `point`.
-Launch tiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store);
+// What is done with a sum `given` of batch, row and column, which has the number `point`; or with four neighbours at
+// once: `found`, from firstColumn and firstPoint on.
+struct Handed {
+  std::string one, four = {};
+};
 
-// How it is written; `store` are statements on the sum `given` of `row` and `column`, which has the number `point`.
-// By groups whose items share tiles in local memory (GPUs).
-Launch groupTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store);
-// By items that have tiles of their own (processors, which run the items of a group one after the other).
-Launch itemTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store);
+// The kernels of a product, whose results are the instruction's.
+std::vector<Launch> tiles(KernelWriter& writer, const Product& p);
+// How it is written. By items that have tiles of their own (processors, which run the items of a group one after the
+// other); `store` are statements on a sum.
+Launch itemTiles(KernelWriter& writer, const Product& p, const std::string& store);
+// By groups whose items share tiles in local memory (GPUs); `hand` is called for the writer of the kernel that has the
+// whole sums.
+std::vector<Launch> groupTiles(KernelWriter& writer, const Product& p, const GroupTile& tile,
+                               const std::function<Handed(KernelWriter&)>& hand);
 
 }  // namespace aglow::codegen

@@ -1,83 +1,319 @@
-// Tiles that the items of a group share in local memory.
-#include "codegen/clike/tiles.h"
-
+// Tiles that the items of a group share in local memory: while they multiply one part, the next one is on its way into
+// registers. Results pass through local memory too, so that neighbouring items store neighbouring ones.
 #include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/clike/tile_loads.h"
+#include "codegen/clike/tiles.h"
+#include "support/sizes.h"
 
 namespace aglow::codegen {
 
 namespace {
 
-// Tiles of a group: its items load them into local memory together, and each keeps 4 x 4 sums.
-constexpr std::string_view kSharedTiles = R"(LOCAL $T left[16][65];
-LOCAL $T right[16][65];
-const int32_t across = (int32_t)LOCAL_ITEM(0), down = (int32_t)LOCAL_ITEM(1);
-const $I batch = ($I)GROUP(1) / $tiles, top = ($I)GROUP(1) % $tiles * 64, side = ($I)GROUP(0) * 64;
-$T sums[4][4];
-for (int32_t r = 0; r < 4; ++r)
-  for (int32_t c = 0; c < 4; ++c) sums[r][c] = 0;
-for ($I first = 0; first < $k; first += 16) {
-  for (int32_t e = down * 16 + across; e < 1024; e += 256) {
-    {
-      const $I row = top + e / 16, k = first + e % 16;
-      $T value = 0;
-      if (row < $m && k < $k) {
-$left
-      }
-      left[e % 16][e / 16] = value;
-    }
-    {
-      const $I k = first + e / 64, column = side + e % 64;
-      $T value = 0;
-      if (k < $k && column < $n) {
-$ofColumn
-$atK
-$right
-      }
-      right[e / 64][e % 64] = value;
-    }
+constexpr std::string_view kSteps = R"(LOCAL ulong4 memory[$words];
+const int32_t item = (int32_t)LOCAL_ITEM(0);
+const $I part = ($I)GROUP(1) / $perPart, batch = ($I)GROUP(1) % $perPart / $down;
+const $I top = ($I)GROUP(1) % $down * $rows, side = ($I)GROUP(0) * $columns;
+const $I begin = part * $part, end = begin + $part < $k ? begin + $part : $k;
+$declarations
+{
+  const $I first = begin;
+  const int32_t at = 0;
+$fetch
+$put
+}
+BARRIER();
+int32_t at = 0;
+#pragma unroll 1
+for ($I start = begin; start < end; start += $depth) {
+  const $I first = start + $depth;
+  const bool more = first < end;
+  if (more) {
+$fetch
   }
-  BARRIER();
-  for (int32_t k = 0; k < 16; ++k) {
-    $T a[4], b[4];
-    for (int32_t i = 0; i < 4; ++i) {
-      a[i] = left[k][down + 16 * i];
-      b[i] = right[k][across + 16 * i];
-    }
-    for (int32_t r = 0; r < 4; ++r)
-      for (int32_t c = 0; c < 4; ++c) sums[r][c] = MULADD_$K(a[r], b[c], sums[r][c]);
+$multiply
+  at ^= 1;
+  if (more) {
+$put
   }
   BARRIER();
 }
-for (int32_t r = 0; r < 4; ++r)
-  for (int32_t c = 0; c < 4; ++c) {
-    const $I row = top + down + 16 * r, column = side + across + 16 * c;
-    if (row >= $m || column >= $n) continue;
-    const $I point = (batch * $m + row) * $n + column;
-    $T given = sums[r][c];
-$store
-  }
 )";
+
+// A round for some rows of each item.
+constexpr std::string_view kStores = R"(LOCAL $E* stage = (LOCAL $E*)memory;
+#pragma unroll 1
+for (int32_t round = 0; round < $rounds; ++round) {
+$stage
+  BARRIER();
+  for (int32_t e = item; e < $quads; e += $items) {
+    const int32_t line = e / ($columns / 4), beside = e % ($columns / 4) * 4;
+    const $I row = top + $row, firstColumn = side + beside;
+    if (row >= $m || firstColumn >= $n) continue;
+$hand
+  }
+  BARRIER();
+}
+)";
+
+// Items are 4 by 8 among the 32 that run in step, each with rows and columns in fours.
+constexpr std::string_view kItems = R"(LOCAL $E* lefts = (LOCAL $E*)memory;
+LOCAL $E* rights = lefts + $rightAt;
+const int32_t across = item % 8 + item / 32 % $wide * 8, down = item % 32 / 8 + item / 32 / $wide * 4;
+$V sums[$ownRows][$fours];
+#pragma unroll
+for (int32_t r = 0; r < $ownRows; ++r)
+#pragma unroll
+  for (int32_t c = 0; c < $fours; ++c) sums[r][c] = ($V)(0);
+)";
+
+// 32 items multiply 16 x 16 by 16 x 8 halves together: each has two rows, 8 apart, of the left matrix and one column of
+// the right one, four along k of both, and of the results in either row two neighbours.
+constexpr std::string_view kHalves = R"(LOCAL uint16_t* lefts = (LOCAL uint16_t*)memory;
+LOCAL uint2* rights = (LOCAL uint2*)(lefts + $rightAt);
+EXCHANGE($exchanged)
+const int32_t lane = item % 32, slow = lane / 4, fast = lane % 4;
+const int32_t ownTop = item / 32 / $wide * $ownRows, ownSide = item / 32 % $wide * $ownColumns;
+float sums[$ownRows / 16][$ownColumns / 8][4];
+#pragma unroll
+for (int32_t i = 0; i < $ownRows / 16; ++i)
+#pragma unroll
+  for (int32_t j = 0; j < $ownColumns / 8; ++j)
+#pragma unroll
+    for (int32_t e = 0; e < 4; ++e) sums[i][j][e] = 0;
+)";
+constexpr std::string_view kMultiplyHalves = R"(#pragma unroll
+for (int32_t step = 0; step < $depth / 16; ++step) {
+  uint32_t a[$ownRows / 16][4], b[$ownColumns / 8][2];
+#pragma unroll
+  for (int32_t i = 0; i < $ownRows / 16; ++i) {
+    LOCAL const uint16_t* from = lefts + (at * $rows + ownTop + i * 16 + slow) * $length + step * 16 + fast * 4;
+    const uint2 upper = *(LOCAL const uint2*)from, lower = *(LOCAL const uint2*)(from + 8 * $length);
+    a[i][0] = upper.s0, a[i][1] = lower.s0, a[i][2] = upper.s1, a[i][3] = lower.s1;
+  }
+#pragma unroll
+  for (int32_t j = 0; j < $ownColumns / 8; ++j) {
+    const uint2 four = rights[(at * ($depth / 4) + step * 4 + fast) * ($columns + 4) + ownSide + j * 8 + slow];
+    b[j][0] = four.s0, b[j][1] = four.s1;
+  }
+#pragma unroll
+  for (int32_t i = 0; i < $ownRows / 16; ++i)
+#pragma unroll
+    for (int32_t j = 0; j < $ownColumns / 8; ++j) MULTIPLY_HALVES(sums[i][j], a[i], b[j]);
+}
+)";
+
+constexpr std::string_view kFour = R"({
+const $I column = firstColumn;
+const int64_t firstPoint = $point;
+$T found[4];
+const $V all = $all;
+found[0] = ($T)all.s0, found[1] = ($T)all.s1, found[2] = ($T)all.s2, found[3] = ($T)all.s3;
+$four
+}
+)";
+constexpr std::string_view kOnes = R"(#pragma unroll 1
+for (int32_t lane = 0; lane < $lanes; ++lane) {
+  const $I column = firstColumn + lane;
+  if (column >= $n) break;
+  const int64_t point = $point;
+  $T given = ($T)$one;
+$store
+}
+)";
+
+// The parts of sums, one after the other.
+constexpr std::string_view kAdded = R"(const $I number = point * $lanes;
+const $I batch = number / $mn, row = number / $n % $m, firstColumn = number % $n;
+$V sum = ($V)(0);
+#pragma unroll
+for (int32_t part = 0; part < $parts; ++part) sum += *(GLOBAL const $V*)(parts + (int64_t)part * $size + number);
+$hand
+)";
+
+class GroupWriter {
+public:
+  GroupWriter(KernelWriter& writer, const Product& p, const GroupTile& tile)
+      : writer_(writer),
+        p_(p),
+        s_(p.sizes),
+        tile_(tile),
+        element_(vectorName(s_.sums, 1)),
+        four_(vectorName(s_.sums, 4)) {
+    point_ = p.point.empty() ? fmt::format("(batch * {} + row) * {} + column", s_.m, s_.n) : p.point;
+  }
+
+  Launch products(const Handed& handed) {
+    const TileLoad left(writer_, p_, tile_, true), right(writer_, p_, tile_, false);
+    const int64_t down = ceilDiv(s_.m, tile_.rows), across = ceilDiv(s_.n, tile_.columns);
+    std::string text = fill(kSteps, {{"words", ceilDiv(tile_.localBytes(s_.held), 32)},
+                                     {"I", writer_.indexType()},
+                                     {"perPart", s_.batch * down},
+                                     {"down", down},
+                                     {"rows", tile_.rows},
+                                     {"columns", tile_.columns},
+                                     {"part", tile_.part(s_)},
+                                     {"k", s_.k},
+                                     {"depth", tile_.depth},
+                                     {"declarations", own() + left.declarations() + right.declarations()},
+                                     {"fetch", left.fetch() + right.fetch()},
+                                     {"put", left.put() + right.put()},
+                                     {"multiply", tile_.halves ? halves(kMultiplyHalves) : multiplied()}});
+    const int64_t length = stageLength();
+    text +=
+        fill(kStores,
+             {{"E", element_},
+              {"I", writer_.indexType()},
+              {"rounds", tile_.ownRows / (tile_.halves ? 16 : 4)},
+              {"stage", tile_.halves ? stagedHalves() : staged()},
+              {"quads", tile_.stageRows() * tile_.columns / 4},
+              {"items", tile_.items()},
+              {"columns", tile_.columns},
+              {"row", tile_.halves ? fmt::format("line / 16 * {} + round * 16 + line % 16", tile_.ownRows)
+                                   : fmt::format("round * {} + line", 4 * tile_.rows / tile_.ownRows)},
+              {"m", s_.m},
+              {"n", s_.n},
+              {"hand", handedOn(handed, 4, fmt::format("*(LOCAL const {}*)(stage + line * {} + beside)", four_, length),
+                                fmt::format("stage[line * {} + beside + lane]", length))}});
+    return writer_.finish(text, {across * tile_.items(), tile_.partCount(s_) * s_.batch * down}, {tile_.items(), 1});
+  }
+
+  Launch added(const Handed& handed) {
+    const int64_t lanes = handed.four.empty() ? 1 : 4, all = s_.batch * s_.m * s_.n;
+    return writer_.perPoint(all / lanes, fill(kAdded, {{"I", writer_.indexType()},
+                                                       {"V", vectorName(s_.sums, lanes)},
+                                                       {"lanes", lanes},
+                                                       {"mn", s_.m * s_.n},
+                                                       {"m", s_.m},
+                                                       {"n", s_.n},
+                                                       {"parts", tile_.partCount(s_)},
+                                                       {"size", all},
+                                                       {"hand", handedOn(handed, lanes, "sum", "sum")}}));
+  }
+
+private:
+  int64_t stageLength() const { return tile_.columns + (tile_.halves ? 4 : 0); }
+
+  std::string halves(std::string_view text) const {
+    return fill(text, {{"rightAt", 2 * tile_.rows * (tile_.depth + 16)},
+                       {"exchanged", tile_.items() * 6},
+                       {"wide", tile_.columns / tile_.ownColumns},
+                       {"rows", tile_.rows},
+                       {"columns", tile_.columns},
+                       {"ownRows", tile_.ownRows},
+                       {"ownColumns", tile_.ownColumns},
+                       {"depth", tile_.depth},
+                       {"length", (tile_.depth + 16)}});
+  }
+
+  // What each item has of its own.
+  std::string own() const {
+    if (tile_.halves) return halves(kHalves);
+    return fill(kItems, {{"E", element_},
+                         {"V", four_},
+                         {"rightAt", 2 * tile_.depth * (tile_.rows + 4)},
+                         {"wide", tile_.columns / tile_.ownColumns / 8},
+                         {"ownRows", tile_.ownRows},
+                         {"fours", tile_.ownColumns / 4}});
+  }
+
+  std::string multiplied() const {
+    std::string text = fmt::format("#pragma unroll\nfor (int32_t k = 0; k < {}; ++k) {{\n", tile_.depth);
+    const auto load = [&](const char* name, const char* variable, int64_t lines, int64_t fours, const char* place) {
+      for (int64_t q = 0; q < fours; ++q)
+        text += fmt::format("const {0} {1}{2} = *(LOCAL const {0}*)({3}s + (at * {4} + k) * {5} + {6} + {7} * 4);\n",
+                            four_, variable, q, name, tile_.depth, lines + 4, q * lines / fours, place);
+    };
+    load("left", "a", tile_.rows, tile_.ownRows / 4, "down");
+    load("right", "b", tile_.columns, tile_.ownColumns / 4, "across");
+    for (int64_t r = 0; r < tile_.ownRows; ++r)
+      for (int64_t c = 0; c < tile_.ownColumns / 4; ++c) {
+        const std::string wide = fmt::format("({})(a{}.s{})", four_, r / 4, r % 4);
+        const std::string sum = fmt::format("sums[{}][{}]", r, c);
+        text += isFloat(s_.sums) ? fmt::format("{0} = MULADD_{1}({2}, b{3}, {0});\n", sum, elemName(s_.sums), wide, c)
+                                 : fmt::format("{0} = {1} * b{2} + {0};\n", sum, wide, c);
+      }
+    return text + "}\n";
+  }
+
+  // Round r has the rows 4r to 4r + 3 of each item.
+  std::string staged() const {
+    const int64_t fours = tile_.ownColumns / 4;
+    std::string text;
+    for (int64_t round = 0; round < tile_.ownRows / 4; ++round) {
+      text += fmt::format("if (round == {}) {{\n", round);
+      for (int64_t r = 0; r < 4; ++r)
+        for (int64_t c = 0; c < fours; ++c)
+          text += fmt::format("*(LOCAL {}*)(stage + (down * 4 + {}) * {} + {} + across * 4) = sums[{}][{}];\n", four_,
+                              r, stageLength(), c * tile_.columns / fours, round * 4 + r, c);
+      text += "}\n";
+    }
+    return text;
+  }
+
+  std::string stagedHalves() const {
+    std::string text = fmt::format("LOCAL float* to = stage + (ownTop / {} * 16 + slow) * {} + ownSide + fast * 2;\n",
+                                   tile_.ownRows, stageLength());
+    for (int64_t round = 0; round < tile_.ownRows / 16; ++round) {
+      text += fmt::format("if (round == {}) {{\n", round);
+      for (int64_t j = 0; j < tile_.ownColumns / 8; ++j)
+        for (int64_t half = 0; half < 2; ++half)
+          text += fmt::format("*(LOCAL float2*)(to + {}) = (float2)(sums[{}][{}][{}], sums[{}][{}][{}]);\n",
+                              half * 8 * stageLength() + j * 8, round, j, 2 * half, round, j, 2 * half + 1);
+      text += "}\n";
+    }
+    return text;
+  }
+
+  // Statements on `lanes` neighbours, at once where they are handed on so: all of them, and the one of a lane.
+  std::string handedOn(const Handed& handed, int64_t lanes, const std::string& all, const std::string& one) const {
+    const std::string type = typeName(s_.sums);
+    if (handed.four.empty())
+      return fill(kOnes, {{"I", writer_.indexType()},
+                          {"T", type},
+                          {"n", s_.n},
+                          {"lanes", lanes},
+                          {"point", point_},
+                          {"one", one},
+                          {"store", handed.one}});
+    return fill(kFour, {{"I", writer_.indexType()},
+                        {"T", type},
+                        {"V", four_},
+                        {"all", all},
+                        {"point", point_},
+                        {"four", handed.four}});
+  }
+
+  KernelWriter& writer_;
+  const Product& p_;
+  const ProductSizes& s_;
+  GroupTile tile_;
+  std::string element_, four_, point_;
+};
 
 }  // namespace
 
-Launch groupTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store) {
-  const int64_t down = (p.m + 63) / 64, across = (p.n + 63) / 64;
-  std::string ofColumn;
-  for (const auto& [name, value] : p.ofColumn)
-    ofColumn += fmt::format("const {} {} = {};\n", p.columnType, name, value);
-  const std::string text = fill(kSharedTiles, {{"T", typeName(sums)},
-                                               {"K", std::string(elemName(sums))},
-                                               {"I", writer.indexType()},
-                                               {"m", p.m},
-                                               {"n", p.n},
-                                               {"k", p.k},
-                                               {"tiles", down},
-                                               {"left", p.left},
-                                               {"ofColumn", ofColumn},
-                                               {"atK", p.atK},
-                                               {"right", p.right},
-                                               {"store", store}});
-  return writer.finish(text, {across * 16, p.batch * down * 16}, {16, 16});
+std::vector<Launch> groupTiles(KernelWriter& writer, const Product& p, const GroupTile& tile,
+                               const std::function<Handed(KernelWriter&)>& hand) {
+  if (tile.partCount(p.sizes) == 1) {
+    const Handed handed = hand(writer);
+    return {GroupWriter(writer, p, tile).products(handed)};
+  }
+  // Parts are numbered as the product has them, whatever its results do.
+  KernelWriter adder = writer;
+  for (KernelWriter* one : {&writer, &adder}) one->scratch("parts", p.sizes.sums);
+  Product inParts = p;
+  inParts.point = fmt::format("((int64_t)part * {} + batch * {} + row) * {} + column", p.sizes.batch * p.sizes.m,
+                              p.sizes.m, p.sizes.n);
+  const Handed stored{.one = "parts[point] = given;",
+                      .four = p.sizes.n % 4 == 0
+                                  ? fmt::format("*(GLOBAL {}*)(parts + firstPoint) = all;", vectorName(p.sizes.sums, 4))
+                                  : ""};
+  Launch products = GroupWriter(writer, inParts, tile).products(stored);
+  const Handed handed = hand(adder);
+  return {std::move(products), GroupWriter(adder, p, tile).added(handed)};
 }
 
 }  // namespace aglow::codegen

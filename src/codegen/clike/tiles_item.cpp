@@ -61,7 +61,9 @@ $right
 }  // namespace
 
 // Where the right matrix is used for several tiles, its columns are laid side by side first.
-Launch itemTiles(KernelWriter& writer, const Product& p, ElemKind sums, const std::string& store) {
+Launch itemTiles(KernelWriter& writer, const Product& product, const std::string& store) {
+  const ProductSizes& p = product.sizes;
+  const ElemKind sums = p.sums;
   constexpr int64_t kRows = 8, kMostColumns = 16, kEnoughItems = 32;
   int64_t columns = 1;
   while (2 * columns <= std::min(p.n, kMostColumns)) columns *= 2;
@@ -75,19 +77,19 @@ Launch itemTiles(KernelWriter& writer, const Product& p, ElemKind sums, const st
   const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint" : "ulong";
   const std::string vector = fmt::format("{}{}", element, columns);
   std::string starts, kept;
-  for (const auto& [name, value] : p.ofColumn) {
+  for (const auto& [name, value] : product.ofColumn) {
     starts += fmt::format(
         "{0} {1}Of[{2}];\nfor (int32_t c = 0; c < {2}; ++c) {{ const {3} column = side + c; {1}Of[c] = {4}; }}\n",
-        p.columnType, name, columns, writer.indexType(), value);
-    kept += fmt::format("const {} {} = {}Of[c];\n", p.columnType, name, name);
+        product.columnType, name, columns, writer.indexType(), value);
+    kept += fmt::format("const {} {} = {}Of[c];\n", product.columnType, name, name);
   }
   const auto rightRow = [&](const std::string& name) {
     return fill(kRightRow, {{"T", typeName(sums)},
                             {"I", writer.indexType()},
                             {"columns", columns},
                             {"kept", kept},
-                            {"atK", p.atK},
-                            {"right", p.right},
+                            {"atK", product.atK},
+                            {"right", product.right.element},
                             {"name", name}});
   };
   std::string panel = starts, b;
@@ -116,7 +118,7 @@ Launch itemTiles(KernelWriter& writer, const Product& p, ElemKind sums, const st
        {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
        {"panel", panel},
        {"b", b},
-       {"left", p.left},
+       {"left", product.left.element},
        {"muladd", isFloat(sums) ? fmt::format("MULADD_{}(wide, b, sums[r])", elemName(sums)) : "wide * b + sums[r]"},
        {"store", store}});
   return writer.finish(text, {across, p.batch * parts}, {1, 1});

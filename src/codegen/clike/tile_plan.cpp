@@ -1,0 +1,153 @@
+#include "codegen/clike/tile_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/check.h"
+#include "support/sizes.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+constexpr GroupTile kTiles[] = {
+    {.rows = 128, .columns = 128, .depth = 16, .ownRows = 8, .ownColumns = 8},
+    {.rows = 128, .columns = 128, .depth = 8, .ownRows = 8, .ownColumns = 8},
+    {.rows = 64, .columns = 128, .depth = 16, .ownRows = 8, .ownColumns = 8},
+    {.rows = 64, .columns = 128, .depth = 8, .ownRows = 8, .ownColumns = 8},
+    {.rows = 128, .columns = 64, .depth = 16, .ownRows = 8, .ownColumns = 8},
+    {.rows = 64, .columns = 64, .depth = 16, .ownRows = 8, .ownColumns = 8},
+    {.rows = 32, .columns = 64, .depth = 16, .ownRows = 8, .ownColumns = 8},
+    {.rows = 64, .columns = 64, .depth = 16, .ownRows = 4, .ownColumns = 4},
+    {.rows = 32, .columns = 32, .depth = 16, .ownRows = 4, .ownColumns = 4},
+    {.rows = 32, .columns = 32, .depth = 8, .ownRows = 4, .ownColumns = 4},
+};
+constexpr GroupTile kHalfTiles[] = {
+    {.rows = 128, .columns = 128, .depth = 32, .ownRows = 64, .ownColumns = 32, .halves = true},
+    {.rows = 128, .columns = 64, .depth = 32, .ownRows = 32, .ownColumns = 32, .halves = true},
+    {.rows = 64, .columns = 128, .depth = 32, .ownRows = 32, .ownColumns = 32, .halves = true},
+    {.rows = 64, .columns = 64, .depth = 64, .ownRows = 32, .ownColumns = 32, .halves = true},
+    {.rows = 64, .columns = 64, .depth = 32, .ownRows = 32, .ownColumns = 32, .halves = true},
+    {.rows = 64, .columns = 64, .depth = 32, .ownRows = 16, .ownColumns = 32, .halves = true},
+    {.rows = 32, .columns = 64, .depth = 64, .ownRows = 16, .ownColumns = 32, .halves = true},
+    {.rows = 32, .columns = 64, .depth = 32, .ownRows = 16, .ownColumns = 32, .halves = true},
+};
+
+// Cycles of a unit of a GPU, fitted to measurements of all these tiles with the layers of ResNet-50 and BERT.
+struct Costs {
+  double launch, addParts;  // of a kernel, and of one more that adds up parts
+  double wait, waitOfLoad;  // for memory in each step, and more for each load of an item
+  double multiply;          // of 32 items: one multiplication of theirs, of four elements each or of 16 x 8 x 16
+  double leftLoad, rightLoad, gather;  // of 32 items
+  double result, partByte;             // to hand on one, and to move one of a part through memory
+  double room;                         // for items
+};
+constexpr Costs kCosts{.launch = 16800,
+                       .addParts = 2820,
+                       .wait = 2240,
+                       .waitOfLoad = 81.6,
+                       .multiply = 1.42,
+                       .leftLoad = 12.4,
+                       .rightLoad = 5.77,
+                       .gather = 11.6,
+                       .result = 0.307,
+                       .partByte = 0.0433,
+                       .room = 6100};
+constexpr Costs kHalfCosts{.launch = 3440,
+                           .addParts = 9680,
+                           .wait = 2140,
+                           .waitOfLoad = 78.5,
+                           .multiply = 5.51,
+                           .leftLoad = 10.7,
+                           .rightLoad = 10.8,
+                           .gather = 11,
+                           .result = 0.369,
+                           .partByte = 0.0163,
+                           .room = 759};
+
+double cyclesOf(const GroupTile& tile, const ProductSizes& s, const DeviceShape& shape) {
+  const Costs& costs = tile.halves ? kHalfCosts : kCosts;
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  const int64_t units = std::max<int64_t>(shape.computeUnits, 1);
+  const double groups =
+      number(ceilDiv(s.batch * ceilDiv(s.m, tile.rows) * ceilDiv(s.n, tile.columns) * tile.partCount(s), units));
+  const double together = std::min(groups, std::max(1.0, std::floor(costs.room / number(tile.items()))));
+  const double left = number(tile.rows * tile.depth) / (tile.halves ? 256 : 128);
+  const double right = number(tile.columns * tile.depth) / (s.gathers ? 32 : 128);
+  const double products = number(tile.rows * tile.columns * tile.depth) / (tile.halves ? 2048 : 128);
+  const double issued =
+      costs.multiply * products + costs.leftLoad * left + (s.gathers ? costs.gather : costs.rightLoad) * right;
+  const double waited = costs.wait + costs.waitOfLoad * (left + right) * 32 / number(tile.items());
+  const double steps = number(tile.part(s) / tile.depth);
+  double cycles = costs.launch + groups / together * steps * std::max(waited, together * issued) +
+                  groups * costs.result * number(tile.rows * tile.columns);
+  if (tile.partCount(s) > 1)
+    cycles += costs.addParts +
+              costs.partByte * number(s.batch * s.m * s.n * elemBytes(s.sums) * (2 * tile.parts + 1)) / number(units);
+  return cycles;
+}
+
+}  // namespace
+
+int64_t GroupTile::part(const ProductSizes& sizes) const {
+  return ceilDiv(std::max<int64_t>(ceilDiv(sizes.k, parts), 1), depth) * depth;
+}
+
+int64_t GroupTile::partCount(const ProductSizes& sizes) const {
+  return std::max<int64_t>(ceilDiv(sizes.k, part(sizes)), 1);
+}
+
+int64_t GroupTile::tileBytes(ElemKind held) const {
+  // Halves: rows of the left matrix are 16 longer, for the sake of banks, and four rows of the right one lie
+  // together.
+  if (halves) return 2 * elemBytes(held) * (rows * (depth + 16) + depth * (columns + 4));
+  return 2 * elemBytes(held) * depth * (rows + columns + 8);
+}
+
+int64_t GroupTile::stageRows() const { return halves ? rows / ownRows * 16 : rows / ownRows * 4; }
+
+int64_t GroupTile::localBytes(ElemKind held) const {
+  const int64_t stage =
+      stageRows() * (columns + (halves ? 4 : 0)) * (halves ? elemBytes(ElemKind::Float32) : elemBytes(held));
+  return std::max(tileBytes(held), stage);
+}
+
+bool sharesTiles(const DeviceShape& shape) {
+  constexpr int64_t kLeastBytes = 16 << 10;
+  return shape.sharesLocal && shape.groupItems >= 256 && shape.localBytes >= kLeastBytes;
+}
+
+bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape) {
+  constexpr int64_t kFew = 8;
+  return shape.multipliesHalves && sharesTiles(shape) && sizes.m >= kFew && sizes.n >= kFew && sizes.k >= kFew;
+}
+
+GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits) {
+  GroupTile best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto consider = [&](GroupTile tile) {
+    if (tile.items() > shape.groupItems || tile.localBytes(sizes.held) > shape.localBytes) return;
+    constexpr int64_t kMostParts = 16, kLeastSteps = 4;
+    for (tile.parts = 1; tile.parts <= (splits ? kMostParts : 1); tile.parts *= 2) {
+      if (tile.parts > 1 && sizes.k < tile.parts * kLeastSteps * tile.depth) break;
+      const double cycles = cyclesOf(tile, sizes, shape);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = tile;
+    }
+  };
+  if (sizes.held == ElemKind::Float16)
+    std::for_each(std::begin(kHalfTiles), std::end(kHalfTiles), consider);
+  else
+    std::for_each(std::begin(kTiles), std::end(kTiles), consider);
+  AGLOW_CHECK(best.rows > 0, "a tile that local memory holds");
+  return best;
+}
+
+int64_t partBytes(const ProductSizes& sizes, const GroupTile& tile) {
+  const int64_t parts = tile.partCount(sizes);
+  return parts == 1 ? 0 : parts * sizes.batch * sizes.m * sizes.n * elemBytes(sizes.sums);
+}
+
+}  // namespace aglow::codegen

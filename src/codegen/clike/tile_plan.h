@@ -1,0 +1,44 @@
+// How large the tiles of a product are, on devices whose groups share local memory.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/clike/launch.h"
+#include "tensor/elem_kind.h"
+
+namespace aglow::codegen {
+
+struct ProductSizes {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  ElemKind held = ElemKind::Float32, sums = ElemKind::Float32;  // elements in tiles, and their products
+  bool gathers = false;                                         // elements of the right matrix are loaded one by one
+};
+
+// Of a group: rows and columns of the result, and how far along k at once; rows and columns of one item, or, of halves,
+// of the 32 items that multiply together; into how many parts sums are cut, which are added up in their order.
+struct GroupTile {
+  int64_t rows = 0, columns = 0, depth = 0;
+  int64_t ownRows = 0, ownColumns = 0;
+  int64_t parts = 1;
+
+  bool halves = false;
+  int64_t items() const { return rows / ownRows * (columns / ownColumns) * (halves ? 32 : 1); }
+  // Along k, whole steps; and how many of those there are, which may be fewer than asked for.
+  int64_t part(const ProductSizes& sizes) const;
+  int64_t partCount(const ProductSizes& sizes) const;
+  int64_t tileBytes(ElemKind held) const;   // of local memory, for both matrices, twice
+  int64_t stageRows() const;                // of results that pass through local memory at once
+  int64_t localBytes(ElemKind held) const;  // in all
+};
+
+// Whether products with these elements are done by units that multiply small matrices of halves.
+bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape);
+bool sharesTiles(const DeviceShape& shape);
+// The quickest by a model of the device: how many groups its units have to run, side by side as far as there is room;
+// for each step along k the time to wait for memory, or the time to issue what all groups of a unit do, whichever is
+// longer; what it costs to begin, to hand on results and to add up parts.
+GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits);
+// Bytes of working memory for the parts of sums.
+int64_t partBytes(const ProductSizes& sizes, const GroupTile& tile);
+
+}  // namespace aglow::codegen
