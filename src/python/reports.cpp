@@ -173,6 +173,7 @@ void emitCode(const Model& model, SessionOptions options, const std::string& fol
       return usage("emit does not know '" + what + "'", "it knows bundle, so, obj, asm and llvm");
     options.compile.backend = "cpu";
     options.compile.stopAfter = {};
+    options.compile.cache.clear();  // as below
     if (!triple.empty()) options.compile.target.triple = triple;
     if (!processor.empty()) options.compile.target.cpu = processor;
     auto compiled = compiledPrograms(model, options);
@@ -201,6 +202,7 @@ void saveTo(const Model& model, SessionOptions options, const std::string& path)
                    ".aglow for a package, .graph or .ir for text forms; export writes .onnx");
     if (isPackage(path)) options.compile.backend = "cpu";
     options.compile.stopAfter = graph ? "import" : "";
+    options.compile.cache.clear();  // what is kept runs, and cannot be written again
     auto compiled = model.compileWhole(options);
     if (!compiled.ok()) return model.file() != nullptr ? model.placed(compiled.diagnostics()) : compiled.diagnostics();
     if (graph && !compiled->module) return usage("the model is compiled: there is no graph any more");

@@ -76,6 +76,17 @@ def test_saved_and_loaded(tmp_path):
         model.save(tmp_path / "affine.txt")
 
 
+def test_what_the_cache_keeps_can_be_written(tmp_path):
+    """The second time the model comes out of the cache, as code that is loaded."""
+    for turn in ("first", "second"):
+        model = aglow.compile(models.affine(), dims={"rows": 2}, cache=tmp_path / "cache")
+        outputs = model(X)
+        model.save(tmp_path / f"{turn}.aglow")
+        np.testing.assert_array_equal(aglow.load(tmp_path / f"{turn}.aglow")(X), outputs)
+        model.emit(tmp_path / turn, name="affine")
+        assert (tmp_path / turn / "affine.h").is_file()
+
+
 def test_bundles(tmp_path):
     model = aglow.compile(models.affine(), dims={"rows": 2})
     model.emit(tmp_path / "out", name="affine")
