@@ -75,7 +75,9 @@ double cyclesOf(const GroupTile& tile, const ProductSizes& s, const DeviceShape&
   const double together = std::min(groups, std::max(1.0, std::floor(costs.room / number(tile.items()))));
   const double left = number(tile.rows * tile.depth) / (tile.halves ? 256 : 128);
   const double right = number(tile.columns * tile.depth) / (s.gathers ? 32 : 128);
-  const double products = number(tile.rows * tile.columns * tile.depth) / (tile.halves ? 2048 : 128);
+  // Items with fewer sums read local memory more often for each of them.
+  const double often = !tile.halves && tile.ownRows < 8 ? 1.35 : 1;
+  const double products = often * number(tile.rows * tile.columns * tile.depth) / (tile.halves ? 2048 : 128);
   const double issued =
       costs.multiply * products + costs.leftLoad * left + (s.gathers ? costs.gather : costs.rightLoad) * right;
   const double waited = costs.wait + costs.waitOfLoad * (left + right) * 32 / number(tile.items());
