@@ -66,7 +66,7 @@ async def client(port, request, until, times):
             head = await reader.readuntil(b"\r\n\r\n")
             if b" 200 " not in head.split(b"\r\n", 1)[0]:
                 raise RuntimeError(head.decode())
-            length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+            length = int(head.lower().partition(b"\r\ncontent-length:")[2].split(b"\r\n", 1)[0])
             await reader.readexactly(length)
             times.append(time.perf_counter() - start)
     finally:
