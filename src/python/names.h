@@ -16,7 +16,7 @@ inline nanobind::str text(std::string_view bytes) {
 inline std::string bytesOf(nanobind::handle name) {
   const nanobind::object encoded = nanobind::steal(PyUnicode_AsEncodedString(name.ptr(), "utf-8", "surrogateescape"));
   if (!encoded.is_valid()) throw nanobind::python_error();
-  return {PyBytes_AS_STRING(encoded.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(encoded.ptr()))};
+  return {PyBytes_AsString(encoded.ptr()), static_cast<size_t>(PyBytes_Size(encoded.ptr()))};
 }
 
 }  // namespace aglow::python
