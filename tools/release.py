@@ -65,7 +65,8 @@ def wheel(tools, jobs):
     shutil.rmtree(raw, ignore_errors=True)
     path = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     call(tools / "pip", "wheel", ".", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", raw,
-         f"-Cbuild-dir={BUILD}", "-Ccmake.define.AGLOW_STATIC=ON", "-Ccmake.define.CMAKE_INSTALL_LIBDIR=lib",
+         *(f"--config-settings={setting}" for setting in  # which the pip of Python 3.10 has no letter for
+           (f"build-dir={BUILD}", "cmake.define.AGLOW_STATIC=ON", "cmake.define.CMAKE_INSTALL_LIBDIR=lib")),
          env={**path, "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)})
     [built] = raw.glob("*.whl")
     before = set(DIST.glob("*.whl"))
