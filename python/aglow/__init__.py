@@ -3,6 +3,7 @@
     model = aglow.compile("model.onnx")
     y = model(x)
 """
+from ._arrays import dlpack
 from ._core import version as __version__
 from ._draw import Svg
 from ._errors import (BadModelError, DeviceError, Error, Fault, FileError, InternalError, MismatchError, ModelWarning,
@@ -22,5 +23,5 @@ __all__ = ["BadModelError", "Buffer", "Builder", "DeviceError", "Difference", "E
            "FileError", "Function", "Graph", "History", "Host", "Inspection", "InternalError", "Memory",
            "MismatchError", "Model", "ModelWarning", "Network", "Profile", "QuantReport", "Report", "ResourceError",
            "RunProfile", "State", "Step", "Svg", "TensorSpec", "Trainer", "UnsupportedError", "UsageError",
-           "Value", "Verification", "__version__", "backends", "compile", "explain", "images", "load", "ops",
+           "Value", "Verification", "__version__", "backends", "compile", "dlpack", "explain", "images", "load", "ops",
            "parse", "profile", "quant_report"]

@@ -10,6 +10,8 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
+from . import _core
+
 Array = np.ndarray[Any, Any]
 
 ml_dtypes: Any
@@ -76,7 +78,20 @@ def as_numpy(value: Any) -> Array:
             value = value.get() if hasattr(value, "get") else value.__array__()
         return np.from_dlpack(value) if not isinstance(value, np.ndarray) else value
     except (BufferError, RuntimeError, TypeError, AttributeError):
+        pass
+    try:
+        return from_pair(*_core.bits_of(value))  # of a kind that numpy lacks
+    except TypeError:
         return np.asarray(value)
+
+
+def dlpack(array: Array) -> Any:
+    """An output for another library, which looks at the same memory: `torch.from_dlpack(aglow.dlpack(y))`.
+
+    Arrays of numpy's own types are taken as they are; of bfloat16 and float8, which numpy's DLPack lacks, this is the way.
+    """
+    kind = kind_of_dtype(array.dtype)
+    return array if kind in NATIVE else _core.exported(kind, array.view(bits_of(kind)))
 
 
 def kind_of_dtype(dtype: np.dtype[Any]) -> str:

@@ -78,6 +78,37 @@ nb::dlpack::dtype dtypeOf(const ElemInfo& info) {
   return {.code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(info.bytes * 8), .lanes = 1};
 }
 
+struct NarrowCode {
+  nb::dlpack::dtype_code code;
+  ElemKind kind;
+};
+// DLPack's name of kinds that numpy lacks.
+constexpr NarrowCode kNarrowCodes[] = {{nb::dlpack::dtype_code::Bfloat, ElemKind::BFloat16},
+                                       {nb::dlpack::dtype_code::Float8_E4M3FN, ElemKind::Float8E4M3FN},
+                                       {nb::dlpack::dtype_code::Float8_E4M3FNUZ, ElemKind::Float8E4M3FNUZ},
+                                       {nb::dlpack::dtype_code::Float8_E5M2, ElemKind::Float8E5M2},
+                                       {nb::dlpack::dtype_code::Float8_E5M2FNUZ, ElemKind::Float8E5M2FNUZ},
+                                       {nb::dlpack::dtype_code::Float8_E8M0FNU, ElemKind::Float8E8M0}};
+
+nb::dlpack::dtype dtypeOf(nb::dlpack::dtype_code code, ElemKind kind) {
+  return {.code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(elemBytes(kind) * 8), .lanes = 1};
+}
+
+// Another look at the memory of an array, which stays alive with it.
+template <class Framework>
+nb::object viewOf(nb::ndarray<> array, nb::dlpack::dtype dtype) {
+  auto kept = std::make_unique<nb::ndarray<>>(std::move(array));
+  std::vector<size_t> dims;
+  std::vector<int64_t> strides;
+  for (size_t i = 0; i < kept->ndim(); ++i) {
+    dims.push_back(kept->shape(i));
+    strides.push_back(kept->stride(i));
+  }
+  void* data = kept->data();
+  const nb::capsule owner(kept.release(), [](void* p) noexcept { delete static_cast<nb::ndarray<>*>(p); });
+  return nb::ndarray<Framework>(data, dims.size(), dims.data(), owner, strides.data(), dtype).cast();
+}
+
 // The tensor alone with its bytes, which arrays may change. Constants of a model and inputs it passes on are not.
 Tensor owned(Tensor tensor) {
   try {
@@ -144,6 +175,27 @@ std::shared_ptr<const void> keep(nb::object object) {
             const nb::gil_scoped_acquire acquire;
             Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
           }};
+}
+
+nb::object bitsOf(nb::handle foreign) {
+  nb::ndarray<> array;
+  if (!nb::try_cast(foreign, array, false) || array.device_type() != nb::device::cpu::value)
+    misfit("not an array in memory");
+  for (const NarrowCode& row : kNarrowCodes)
+    if (array.dtype() == dtypeOf(row.code, row.kind)) {
+      const std::string_view name = elemName(row.kind);
+      return nb::make_tuple(nb::str(name.data(), name.size()),
+                            viewOf<nb::numpy>(std::move(array), dtypeOf(nb::dlpack::dtype_code::UInt, row.kind)));
+    }
+  misfit("an array of a kind that is not known");
+}
+
+nb::object exported(const std::string& kind, nb::handle bits) {
+  nb::ndarray<> array;
+  if (!nb::try_cast(bits, array, false)) misfit("not an array in memory");
+  for (const NarrowCode& row : kNarrowCodes)
+    if (elemName(row.kind) == kind) return viewOf<nb::array_api>(std::move(array), dtypeOf(row.code, row.kind));
+  misfit(fmt::format("DLPack has no name for {}", kind));
 }
 
 Tensor copyOf(const Tensor& tensor) {

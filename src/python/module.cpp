@@ -391,6 +391,8 @@ NB_MODULE(_core, m) {
   m.def("parse_text", &parseText, nb::arg("text"), nb::rv_policy::take_ownership);
   m.def("model_of", &modelOf, nb::arg("graph"), nb::rv_policy::take_ownership);
   m.def("compare", &compareArrays, nb::arg("got"), nb::arg("expected"), nb::arg("rtol"), nb::arg("atol"));
+  m.def("bits_of", &bitsOf, nb::arg("foreign"));
+  m.def("exported", &exported, nb::arg("kind"), nb::arg("bits"));
   m.def("join_profiles", &joinProfiles, nb::arg("texts"));
   m.attr("CHECKED_SAMPLES") = ProfileGoal::kSamples;
   addTrainer(m);

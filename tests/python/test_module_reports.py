@@ -186,6 +186,18 @@ def test_arrays_of_other_libraries():
     np.testing.assert_array_equal(np.from_dlpack(Foreign(model(X))), expected)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float32"])
+def test_kinds_that_numpy_lacks_go_by_dlpack(dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    graph = aglow.Graph()
+    main = graph.function()
+    main.output("y", main.transpose(main.input("x", np.dtype(getattr(ml_dtypes, dtype, np.float32)), (2, 3)), perm=[1, 0]))
+    x = np.arange(6).reshape(2, 3).astype(getattr(ml_dtypes, dtype, np.float32))
+    y = aglow.compile(graph)(Foreign(aglow.dlpack(x)))
+    assert y.dtype == x.dtype and y.tolist() == x.T.tolist()
+    assert Foreign(aglow.dlpack(y)).__dlpack_device__()[0] == 1
+
+
 def test_calls_of_changing_sizes_and_layouts():
     model = aglow.compile(models.affine())
     weights = np.arange(6, dtype=np.float32).reshape(3, 2)
