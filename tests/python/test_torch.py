@@ -125,6 +125,50 @@ def test_weights_are_torchs_memory(compiled):
 
 
 @needs_torch
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_matrices_are_torchs_memory(compiled, rows):
+    class Turned(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(160, 200), torch.nn.Parameter(torch.randn(200, 96))
+
+        def forward(self, x):
+            return torch.relu(self.first(x)) @ self.second
+
+    module, x = Turned().eval(), torch.randn(rows, 160)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(module)(x), module(x), rtol=1e-4, atol=1e-4)
+        [graph] = aglow.torch.report()
+        assert graph.shared_bytes == graph.weights_bytes == (160 * 200 + 200 + 200 * 96) * 4
+        torch._dynamo.reset()
+        aglow.torch.reset()
+        torch.testing.assert_close(compiled(module, options={"pack_weights": True})(x), module(x), rtol=1e-4, atol=1e-4)
+        [graph] = aglow.torch.report()
+        assert graph.shared_bytes < 160 * 200 * 4
+
+
+@needs_torch
+def test_weights_that_change_in_inference_mode(compiled):
+    module = torch.nn.Conv1d(4, 4, 3).eval()
+    fast, x = compiled(module), torch.randn(1, 4, 8)
+    with torch.inference_mode():
+        torch.testing.assert_close(fast(x), module(x), rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        module.weight.mul_(2)
+    with torch.inference_mode():
+        torch.testing.assert_close(fast(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+@needs_torch
+def test_tensors_of_kinds_that_numpy_lacks():
+    graph = aglow.Graph()
+    main = graph.function()
+    main.output("y", main.transpose(main.input("x", "bf16", (2, 3)), perm=[1, 0]))
+    x = torch.randn(2, 3).to(torch.bfloat16)
+    assert torch.equal(torch.from_dlpack(aglow.dlpack(aglow.compile(graph)(x))), x.T)
+
+
+@needs_torch
 def test_bfloat16(compiled):
     module = torch.nn.Linear(8, 8).to(torch.bfloat16).eval()
     x = torch.randn(2, 8, dtype=torch.bfloat16)

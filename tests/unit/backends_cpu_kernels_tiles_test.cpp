@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/gemm/matvec.kernel.cpp"
 #include "backends/cpu/kernels/gemm/outer.kernel.cpp"
 #include "backends/cpu/kernels/gemm/pack.h"
+#include "backends/cpu/kernels/gemm/rows.kernel.cpp"
 #include "backends/cpu/kernels/gemm/tile.kernel.cpp"
 
 namespace aglow::cpu {
@@ -28,6 +29,12 @@ AnyKernel findKernel(const std::string& name) {
   WIDTHS(matvec_m4);
   WIDTHS(dot);
   WIDTHS(outer);
+  WIDTHS(rows_r1);
+  WIDTHS(rows_r2);
+  WIDTHS(rows_r3);
+  KERNEL(rows_r4_w16);
+  KERNEL(rows_r5_w16);
+  KERNEL(rows_r6_w16);
   WIDTHS(pack_panels);
   WIDTHS(spread_rows);
   return nullptr;
@@ -212,6 +219,19 @@ void checkTransposed(uint64_t seed) {
 }
 
 template <int W>
+void checkRows(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  const Machine machine = randomMachine(rng, W);
+  const int64_t m = rng.between(1, 40), k = rng.pick<int64_t>({1024, rng.between(1, 70), rng.between(1, 5000)}),
+                n = rng.between(1, 150);
+  const Tensor a = rng.flip() ? randomTensor(rng, {m, k}) : randomTensor(rng, {2, rng.between(1, 5), k});
+  Attrs attrs = attrsOf("PackedMatMul");
+  attrs.set("n", n);
+  checkRow<W>(attrs, {a, randomTensor(rng, {n, k, 1})}, gemmRows(), findKernel, machine, 1e-3);
+}
+
+template <int W>
 void checkTaps(uint64_t seed) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
@@ -234,6 +254,14 @@ void checkTaps(uint64_t seed) {
       planar ? randomTensor(rng, {images, channels, h, w}) : randomTensor(rng, {images, ceilDiv(channels, W), h, w, W});
   const Tensor g = randomTensor(rng, {images, rng.between(1, 5), height, width, W});
   checkRow<W>(attrs, {x, g}, gemmRows(), findKernel, machine, 1e-3);
+}
+
+TEST(CpuTiles, RowsByRows) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    checkRows<4>(seed);
+    checkRows<8>(seed + 1000);
+    checkRows<16>(seed + 2000);
+  }
 }
 
 TEST(CpuTiles, OuterProducts) {

@@ -5,8 +5,7 @@
     model = aglow.torch.export(module, (x,))           an aglow.Model, which needs no torch any more
 
 For inference, on the CPU: under torch.no_grad() or torch.inference_mode(). New sizes are compiled when they come.
-Weights are read in torch's memory, wherever kernels take them as they lie; where they are packed, or folded into
-others, that is a copy.
+Weights are read in torch's memory; those of convolutions are packed, and some are folded into others, which is a copy.
 """
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ _reports: list[GraphReport] = []
 
 def backend(module: Any, inputs: Sequence[Any], *, options: Optional[Mapping[str, Any]] = None, **how: Any) -> Any:
     """What torch.compile calls for each graph; `torch.compile(m, backend="aglow", options={"threads": 2})` hands options
-    of aglow.compile on. Compiled models are not kept on disk unless `cache` says so, so that weights are there once."""
+    of aglow.compile on; `"pack_weights": True` lets matrices be packed, which is faster and a copy of them. Compiled models
+    are not kept on disk unless `cache` says so, so that weights are there once."""
     report = GraphReport(f"graph {len(_reports)}")
     _reports.append(report)
     static = [i for i, one in enumerate(inputs) if _is_static(one)]

@@ -15,24 +15,50 @@ from ._report import GraphReport
 from ._translate import MOVES, array_of, decompositions, reason_against, tensor_of, translate
 
 
+# The right side of products: its place among the arguments.
+_RIGHT = {"aten.mm.default": 1, "aten.addmm.default": 2}
+_LARGE = 1 << 14  # elements of a matrix
+
+
+def _is_right_side(value: Any) -> bool:
+    """Whether all that read a value are products by it."""
+    return all(user.args[_RIGHT[name]] is value if (name := str(user.target)) in _RIGHT else False for user in value.users)
+
+
+def _is_read_in_place(node: Any, tensor: Any) -> bool:
+    """Whether weights are those of products alone, as they are or transposed, as torch.nn.Linear has them. As inputs they
+    are read where they lie; as constants the model would pack a copy of them."""
+    if tensor.dtype != torch.float32 or tensor.dim() != 2 or tensor.numel() < _LARGE or not tensor.is_contiguous():
+        return False
+    turns = [user for user in node.users if str(user.target) == "aten.t.default"]
+    return all(_is_right_side(turn) for turn in turns) if len(turns) == len(node.users) else _is_right_side(node)
+
+
 class Piece(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
     """A part that Aglow runs. Tensors are looked at where they lie, in and out."""
 
-    def __init__(self, module: Any, constants: Mapping[str, Any], options: Mapping[str, Any]):
+    def __init__(self, module: Any, constants: Mapping[str, Any], pack_weights: bool, options: Mapping[str, Any]):
         super().__init__()
-        graph, _, self.dtypes = translate(module, constants)
-        names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
-        self.taken = [i for i, name in enumerate(names) if name not in constants]
+        places = [node for node in module.graph.nodes if node.op == "placeholder"]
+        handed = {place.name: array_of(constants[place.name]) for place in places
+                  if not pack_weights and place.name in constants and _is_read_in_place(place, constants[place.name])}
+        graph, _, self.dtypes = translate(module, {name: constants[name] for name in constants if name not in handed})
         self.model = compile(graph, **options)
+        self.handed_bytes = sum(array.nbytes for array in handed.values())
+        # The model takes what it needs, in an order of its own. Weights among it stay the same.
+        names = [place.name for place in places]
         order = [spec.name for spec in self.model.inputs]
-        # The model takes what it needs, in an order of its own.
-        self.order = [names.index(name) for name in order]
+        self.given = [handed.get(name) for name in order]
+        self.order = [(i, names.index(name)) for i, name in enumerate(order) if name not in handed]
         self.single = len(self.dtypes) == 1
         self.outputs = [spec.name for spec in self.model.outputs]
 
     def forward(self, *tensors: Any) -> Any:
         """Runs on the tensors of the whole part, constants included."""
-        made = self.model(*(array_of(tensors[i]) for i in self.order))
+        given = self.given.copy()
+        for i, position in self.order:
+            given[i] = array_of(tensors[position])
+        made = self.model(*given)
         if self.single:
             return tensor_of(made, self.dtypes[0])
         by_name = dict(zip(self.outputs, made))
@@ -87,6 +113,8 @@ class Specialised:
     def __init__(self, module: Any, tensors: Sequence[Any], static: Sequence[int], options: Mapping[str, Any],
                  report: GraphReport):
         began = time.perf_counter()
+        options = dict(options)
+        pack_weights = options.pop("pack_weights", False)
         made = _traced(module, tensors)
         support = _Support(made.graph)
         total = len(support.able) + len(support.reasons)
@@ -109,7 +137,7 @@ class Specialised:
             held = {place.name: constants[given.name] for place, given in
                     zip((one for one in inner.graph.nodes if one.op == "placeholder"), node.args)
                     if isinstance(given, torch.fx.Node) and given.name in constants}
-            pieces.append(Piece(inner, held, options))
+            pieces.append(Piece(inner, held, pack_weights, options))
             self.graph.delete_submodule(node.target)
             self.graph.add_submodule(node.target, pieces[-1])
         self.graph.recompile()
@@ -136,7 +164,8 @@ class Runner:
             self.report.eager("gradients are asked for: use torch.no_grad() or torch.inference_mode()")
             return self.module(*tensors)
         given = tuple(tensors[i] for i in self.static)
-        versions = tuple(one._version for one in given) if not torch.is_inference_mode_enabled() else self.versions
+        # Tensors that inference mode made have no versions.
+        versions = tuple(0 if one.is_inference() else one._version for one in given)
         if len(given) != len(self.weights) or any(map(operator.is_not, given, self.weights)) or \
                 versions != self.versions:
             # Other weights, or the same after a change: what was made of them is of no use any more.

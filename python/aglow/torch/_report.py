@@ -28,8 +28,9 @@ class GraphReport:
         self.compiled += 1
         self.seconds += seconds
         self.nodes, self.inside, self.pieces = nodes, inside, len(made)
-        self.weights_bytes = sum(one.weights_bytes for one in memory)
-        self.shared_bytes = sum(one.shared_bytes for one in memory)
+        handed = sum(piece.handed_bytes for piece in made)
+        self.weights_bytes = sum(one.weights_bytes for one in memory) + handed
+        self.shared_bytes = sum(one.shared_bytes for one in memory) + handed
         self.fallbacks = dict(collections.Counter((str(node.target), reason) for node, reason in reasons.items()))
 
     def eager(self, why: str) -> None:

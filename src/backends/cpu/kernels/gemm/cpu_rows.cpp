@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels/gemm/matrix_desc.h"
 #include "backends/cpu/kernels/gemm/matvec_desc.h"
 #include "backends/cpu/kernels/gemm/outer_plan.h"
+#include "backends/cpu/kernels/gemm/rows_desc.h"
 #include "backends/cpu/kernels/gemm/tile_plan.h"
 #include "backends/cpu/kernels/reasons.h"
 #include "support/sizes.h"
@@ -155,10 +156,11 @@ KernelPlan planLevelMatVec(const Problem& problem, const Machine& machine) {
 }
 
 // Rows a multiple of a page apart fall into the same few lines of the first-level cache, and a tile has more rows than
-// those hold. Such a left operand is copied first; gives the elements it takes in scratch memory, from `offset` on.
-int64_t spreadRows(KernelPlan& plan, TileDesc& desc, const Sizes& s, int64_t offset, const Machine& machine) {
+// those hold. Such a left operand is copied first, into scratch memory from `offset` on; gives the distance of its rows
+// there, or nothing.
+std::optional<int64_t> spreadRows(KernelPlan& plan, const Sizes& s, int64_t offset, const Machine& machine) {
   constexpr int64_t kPage = 1024, kLine = 16, kManyRows = 8, kManyColumns = 128, kUnits = 16;  // in elements
-  if (s.k % kPage != 0 || s.m < kManyRows || s.n < kManyColumns) return 0;
+  if (s.k % kPage != 0 || s.m < kManyRows || s.n < kManyColumns) return std::nullopt;
   const SpreadDesc spread{.from = 1,
                           .to = 3,
                           .toOffset = offset,
@@ -169,9 +171,16 @@ int64_t spreadRows(KernelPlan& plan, TileDesc& desc, const Sizes& s, int64_t off
   plan.steps.push_back({.kernel = fmt::format("spread_rows_w{}", machine.lanes),
                         .descriptor = descriptorBytes(spread),
                         .units = ceilDiv(spread.rows, spread.unitRows)});
+  return spread.distance;
+}
+
+// The same for tiles; gives the elements it takes in scratch memory.
+int64_t spreadRows(KernelPlan& plan, TileDesc& desc, const Sizes& s, int64_t offset, const Machine& machine) {
+  const std::optional<int64_t> distance = spreadRows(plan, s, offset, machine);
+  if (!distance) return 0;
   desc.x = {.operand = 3, .offset = offset};
-  desc.xColumn = spread.distance;
-  return spread.rows * spread.distance;
+  desc.xColumn = *distance;
+  return s.batches * s.m * *distance;
 }
 
 KernelPlan planPacked(const Problem& problem, const Machine& machine) {
@@ -427,6 +436,41 @@ KernelPlan planMatMul(const Problem& problem, const Machine& machine) {
   return plan;
 }
 
+// Panels of one column are the rows of the transposed matrix.
+Decision rowsByRows(const Problem& problem, const Machine&) {
+  if (const int64_t panel = problem.inType(1).dim(2); panel != 1)
+    return Decision::no(fmt::format("needs panels of 1 column, has {}", panel));
+  return Decision::yes();
+}
+
+KernelPlan planRows(const Problem& problem, const Machine& machine) {
+  constexpr int64_t kUnits = 64;
+  constexpr double kUnitFlops = 1e6;  // worth the handing over to a thread
+  const Sizes s = packedSizes(problem);
+  const int64_t lanes = machine.lanes, tiles = ceilDiv(s.m, highestRows(lanes)), high = ceilDiv(s.m, tiles);
+  KernelPlan plan;
+  setEpilogueDims(plan, s);
+  const std::optional<int64_t> distance = spreadRows(plan, s, 0, machine);
+  if (distance) plan.scratchBytes = s.m * *distance * kBytes;
+  // What a unit reads of the left operand stays in the second-level cache for all its columns.
+  const int64_t blocks = std::clamp<int64_t>(ceilDiv(s.m * s.k * kBytes, machine.l2 / 2), 1, tiles);
+  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(plan.flops / kUnitFlops), 1, kUnits);
+  const RowsDesc desc{.a = distance ? 3 : 1,
+                      .aRow = distance.value_or(s.k),
+                      .depth = s.k,
+                      .columns = s.n,
+                      .span = alignUp(spanDepth(s.k), lanes),
+                      .tiles = tiles,
+                      .tall = s.m - tiles * (high - 1),
+                      .unitTiles = ceilDiv(tiles, blocks),
+                      .unitColumns = alignUp(ceilDiv(s.n, ceilDiv(wanted, blocks)), lanes)};
+  plan.steps.push_back({.kernel = fmt::format("rows_r{}_w{}", high, lanes),
+                        .descriptor = descriptorBytes(desc),
+                        .units = ceilDiv(tiles, desc.unitTiles) * ceilDiv(s.n, desc.unitColumns),
+                        .functions = {{.kind = FunctionParam::Kind::Epilogue}}});
+  return plan;
+}
+
 // One column: rows of the left operand by a vector, which all matrices share or have one each.
 Decision dotsMultiply(const Problem& problem, const Machine&) {
   if (Decision no = needsF32(problem); !no) return no;
@@ -466,6 +510,7 @@ KernelPlan planDots(const Problem& problem, const Machine& machine) {
 }
 
 constexpr KernelRow kRows[] = {
+    {Op::PackedMatMul, "rows", rowsByRows, unlessEmpty<planRows>},
     {Op::PackedMatMul, "matvec", fewRows, unlessEmpty<planMatVec>},
     {Op::PackedMatMul, "tiles", packedFits, unlessEmpty<planPacked>},
     {Op::BlockMatMul, "levels", bytesMultiply, unlessEmpty<planLevelMatVec>},
