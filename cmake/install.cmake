@@ -38,12 +38,9 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/aglowConfigVersion.cmake CO
 install(FILES ${CMAKE_BINARY_DIR}/aglowConfig.cmake ${CMAKE_BINARY_DIR}/aglowConfigVersion.cmake
         DESTINATION ${PACKAGE_FOLDER})
 
-# Licences of what is linked in.
+# Licences of what is linked in (licences.cmake).
 if(AGLOW_STATIC)
   set(LICENCES ${CMAKE_BINARY_DIR}/LICENCES)
-  add_custom_command(OUTPUT ${LICENCES} DEPENDS tools/licences.py VERBATIM
-                     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/licences.py ${LICENCES} ${LINKED_FILES})
-  add_custom_target(licences ALL DEPENDS ${LICENCES})
   install(FILES ${LICENCES} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

@@ -10,6 +10,7 @@ if(NANOBIND_FAULT)
   message(FATAL_ERROR "AGLOW_PYTHON needs nanobind: ${Python_EXECUTABLE} -m pip install nanobind")
 endif()
 find_package(nanobind CONFIG REQUIRED)
+list(APPEND LINKED_FILES ${NB_DIR}/include/nanobind/nanobind.h ${NB_DIR}/ext/robin_map/include/tsl/robin_map.h)
 
 file(GLOB PYTHON_SOURCES CONFIGURE_DEPENDS src/python/*.cpp)
 # From Python 3.12 on one module serves all later ones.

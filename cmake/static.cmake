@@ -8,6 +8,9 @@ endif()
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 # (Not libgcc: exceptions pass through the C library, which loads the shared one for that.)
 add_link_options(-static-libstdc++ -Wl,--as-needed)
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.a OUTPUT_VARIABLE LIBSTDCXX
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+list(APPEND LINKED_FILES ${LIBSTDCXX})
 
 # fmt, of which Debian has no archive, from its headers.
 add_library(aglow_fmt STATIC cmake/static/fmt.cpp)

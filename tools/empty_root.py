@@ -3,8 +3,9 @@
 
     empty_root.py PYTHON WHEEL [--model MODEL.onnx]
 
-In there pip makes an environment of the wheel; then the module recognises digits (or runs the model given, on zeros), and
-the program makes a bundle, which a C compiler out here links. Needs root, for chroot. Exits with 0 where all is right.
+In there pip makes an environment of the wheel; then the module recognises digits, the README's lines of Python run the
+model given (which takes an image of 224 x 224), and the program makes a bundle, which a C compiler out here links. Needs
+root, for chroot. Exits with 0 where all is right.
 """
 import argparse
 import json
@@ -31,13 +32,19 @@ for path in glob.glob("/digits/images/*.npy"):
     right += str(model(np.load(path)).argmax()) == path.split("/")[-1][0]
 shapes = None
 if len(sys.argv) > 1:
-    model = aglow.compile(sys.argv[1])
-    x = [np.zeros([s if isinstance(s, int) else 1 for s in i.shape], i.dtype) for i in model.inputs]
-    y = model(*x)
-    model.profile(*x)
+    found = {}
+    exec(open(sys.argv[1]).read(), found)  # reads model.onnx
+    model, x, y = found["model"], found["x"], found["y"]
+    if not (verified := model.verify(x)):
+        sys.exit(str(verified))
     shapes = [list(one.shape) for one in (y if isinstance(y, tuple) else (y,))]
 print(json.dumps({"import_s": took, "right": right, "shapes": shapes}))
 """
+
+
+def readme_lines():
+    block = re.search(r"From \[Python\].*?\n\n((?:    .+\n)+)", (ROOT / "README.md").read_text())[1]
+    return "".join(line.strip() + "\n" for line in block.splitlines())
 
 
 def output_of(*command, **how):
@@ -114,7 +121,8 @@ def main():
         words = ["/try.py"]
         if options.model:
             shutil.copy(options.model, root / "model.onnx")
-            words.append("/model.onnx")
+            (root / "readme.py").write_text(readme_lines())
+            words.append("/readme.py")
         inside("/venv/bin/python", *words)  # the first import compiles Python's files
         found = json.loads(inside("/venv/bin/python", *words).splitlines()[-1])
         inside("/venv/bin/aglow", "compile", "/digits/digits.onnx", "-o", "/out", "--emit", "bundle")
@@ -123,9 +131,10 @@ def main():
         images = sorted((root / "digits" / "images").glob("*.npy"))
         answers = output_of(bundle / "digits", bundle / "digits.weights.bin", *images).splitlines()
         linked = sum(answer.split()[0] == image.stem for image, answer in zip(images, answers))
-        print(f"    {options.wheel.name}: in an empty root the module recognises {found['right']} of {len(images)} digits, the "
+        name = pathlib.Path(python).name
+        print(f"    {name}, {options.wheel.name}: in an empty root the module recognises {found['right']} of {len(images)} digits, the "
               f"bundle {linked}; import aglow {found['import_s'] * 1e3:.0f} ms" +
-              (f"; {options.model.name} gives {found['shapes']}" if options.model else ""))
+              (f"; the README's lines run {options.model}, which gives {found['shapes']}" if options.model else ""))
         if not found["right"] == linked == len(images):
             sys.exit("empty_root.py: not all are right")
         if found["import_s"] > LARGEST_IMPORT:

