@@ -68,11 +68,17 @@ class Function:
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """The outputs: one as it is, several as a tuple."""
-        if out is None and not kwargs:
-            results = self._short(*args)
+        if out is None:
+            results = self._short(*(self._by_name(args, kwargs) if kwargs else args))
             if results is not NotImplemented:
                 return results
         return self._called(args, out, kwargs)
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All inputs by name as they are by position; for anything else nothing, which the short way refuses."""
+        if args or len(kwargs) != len(self._free) or any(spec.name not in kwargs for spec in self._free):
+            return (None,)
+        return tuple([kwargs[spec.name] for spec in self._free])
 
     async def arun(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """A call that other tasks of the event loop go on beside: it runs on a thread of the loop's executor."""

@@ -42,7 +42,6 @@ class Model:
         self._state: Optional[State] = None
         # What a call without a name means, where that is plain.
         self._only = next(iter(self._functions.values())) if len(self._functions) == 1 else None
-        self._short = self._only._short if self._only else None
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -90,11 +89,12 @@ class Model:
         return next(iter(self._functions.values()))._preset
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None and not kwargs and self._short is not None:
-            results = self._short(*args)
+        function = self._only or self._function()
+        if out is None:
+            results = function._short(*(function._by_name(args, kwargs) if kwargs else args))
             if results is not NotImplemented:
                 return results
-        return (self._only or self._function())._called(args, out, kwargs)
+        return function._called(args, out, kwargs)
 
     async def arun(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """A call that other tasks of the event loop go on beside: it runs on a thread of the loop's executor.
@@ -107,7 +107,7 @@ class Model:
         """Lets go of code, weights and memory, once runs under way have ended. Calls are faults from then on."""
         for function in self._functions.values():
             function._close()
-        self._core, self._short, self._state = closed(), None, None
+        self._core, self._state = closed(), None
 
     def __enter__(self) -> "Model":
         return self

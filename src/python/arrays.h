@@ -21,8 +21,8 @@ ModelValue valueOf(nanobind::handle object);
 // The same form. Bytes that others see as well are copied.
 nanobind::object objectOf(ModelValue value);
 
-// An array of another library, of a kind that numpy lacks: (name of the kind, its bits as an array of numpy), which look
-// at the same memory. TypeError where DLPack tells of no such array on the host.
+// An array of another library, of a kind that numpy lacks: (name of the kind, its bits as an array of numpy), which
+// look at the same memory. TypeError where DLPack tells of no such array on the host.
 nanobind::object bitsOf(nanobind::handle foreign);
 // The way back: bits that are elements of a kind, as an object with __dlpack__.
 nanobind::object exported(const std::string& kind, nanobind::handle bits);

@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <array>
 
 #include "python/errors.h"
 #include "python/names.h"
@@ -70,8 +69,6 @@ bool fits(const Py_buffer& view, const Type& type) {
          kindOf(view) == type.kind();
 }
 
-constexpr size_t kMostArguments = 32;
-
 nb::object called(const nb::object& callable, std::initializer_list<PyObject*> arguments) {
   nb::object result =
       nb::steal(PyObject_Vectorcall(callable.ptr(), std::data(arguments), std::size(arguments), nullptr));
@@ -93,8 +90,8 @@ Calls::Calls(std::shared_ptr<Model> model, std::string function, std::vector<std
 nb::object Calls::call(const nb::args& arguments) {
   const nb::object notThis = nb::borrow(Py_NotImplemented);
   const size_t count = arguments.size();
-  if (count != order_.size() || count > kMostArguments) return notThis;
-  std::array<View, kMostArguments> views;
+  if (count != order_.size()) return notThis;
+  std::vector<View> views(count);
   for (size_t i = 0; i < count; ++i)
     if (!views[i].take(nb::handle(arguments[i]).ptr(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) || !isAligned(*views[i]))
       return notThis;
