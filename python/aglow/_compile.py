@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _core
-from ._errors import ModelWarning, usage
+from ._errors import ModelWarning, usage, whole
 from ._graph import Graph
 from ._model import Model, Path, shape_lists
 
@@ -61,16 +61,16 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
         raise usage("E101", "profile, calibration and schema are for precision 'int8'")
     if precision == "float" and options["keep_float"]:
         raise usage("E101", "keep_float is for other precisions than 'float'")
-    if not 0 <= opt_level <= 3:
+    if not 0 <= whole(opt_level, "opt_level") <= 3:
         raise usage("E101", f"opt_level is {opt_level}; expected 0 to 3")
     core, name, source = read(model, init)
     made = Model(core, name, values or {}, (source, options))
     several, single = {}, {}
-    for dim, size in (dims or {}).items():
-        if isinstance(size, Sequence):
-            several[dim] = [int(one) for one in size]
+    for dim, size in made._named_sizes(dims).items():
+        if isinstance(size, Sequence) and not isinstance(size, str):
+            several[dim] = [whole(one, f"dims['{dim}']") for one in size]
         else:
-            single[dim] = int(size)
+            single[dim] = whole(size, f"dims['{dim}']")
     if pad and not several:
         raise usage("E101", "pad needs sizes to fill up to", "name them with dims={'batch': (1, 4, 16)}")
     notes = core.open(backend=backend or os.environ.get("AGLOW_BACKEND", ""),
@@ -78,7 +78,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       contexts=_within(contexts, "contexts", _core.max_contexts),
                       queue=_core.default_queue if queue is None else _within(queue, "queue", 2**31 - 1),
                       cache="off" if cache is False else "" if cache is None or cache is True else os.fspath(cache),
-                      memory_limit=memory_limit or 0, shapes=shape_lists(shapes), dims=single, prepared=several, pad=pad,
+                      memory_limit=_within(memory_limit or 0, "memory_limit", 2**63 - 1), shapes=shape_lists(shapes), dims=single, prepared=several, pad=pad,
                       values=made._preset(), opt_level=opt_level, disable=list(options["disable"]), strict=strict,
                       precision=precision, profile=profile_text(profile), calibration=calibration, schema=schema,
                       keep_float=list(options["keep_float"]))
@@ -152,14 +152,14 @@ def default_threads() -> int:
 
 
 def _within(number: int, name: str, most: int) -> int:
-    if not 0 <= number <= most:
+    if not 0 <= whole(number, name) <= most:
         raise usage("E101", f"{name} is {number}; expected 0 to {most}")
     return number
 
 
 def checked_threads(threads: int, name: str) -> int:
     """The number, where it is one of threads."""
-    if not 0 <= threads <= _core.max_threads:
+    if not 0 <= whole(threads, name) <= _core.max_threads:
         raise usage("E101", f"{name} is {threads}; expected 1 to {_core.max_threads}, or 0 for one per processor")
     return threads
 

@@ -1,7 +1,8 @@
 """Faults as exceptions: one class for each exit code of the program, so that `except` can tell whose fault it is."""
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+import operator
+from typing import Any, NamedTuple, Sequence
 
 
 class Fault(NamedTuple):
@@ -89,6 +90,14 @@ _CLASSES = {kind.exit: kind for kind in (UsageError, BadModelError, UnsupportedE
 def usage(code: str, message: str, hint: str = "", where: str = "") -> UsageError:
     """A fault of the caller."""
     return UsageError([Fault(code, 1, message, where, hint)])
+
+
+def whole(number: Any, name: str) -> int:
+    """The number, where it is a whole one."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise usage("E101", f"{name} is {number!r}; expected a whole number") from None
 
 
 def exception_of(faults: Sequence[tuple[str, int, str, str, str]], exit_code: int) -> Error:

@@ -61,8 +61,8 @@ class Function:
         self.inputs: tuple[TensorSpec, ...] = specs_of(inputs)
         self.outputs: tuple[TensorSpec, ...] = specs_of(outputs)
         self._input = {spec.name: spec for spec in self.inputs}
-        self._preset = {name: self._bits(name, value) for name, value in values.items()}
         self._free = [spec for spec in self.inputs if not spec.has_default and spec.name not in values]
+        self._preset = {name: self._bits(name, value) for name, value in values.items()}
         # Small models take no longer than a few lines of Python: what most calls are is asked first.
         self._short = self._short_way()
 
@@ -124,7 +124,8 @@ class Function:
         return f"<aglow.Function {self.name}{self._signature()}>"
 
     def _signature(self) -> str:
-        inputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.inputs)
+        preset = len(self.inputs) - len(self._free)
+        inputs = ", ".join([f"{spec.name}: {spec.type}" for spec in self._free] + [f"{preset} with defaults"] * (preset > 0))
         outputs = ", ".join(f"{spec.name}: {spec.type}" for spec in self.outputs)
         return f"({inputs}) -> ({outputs})"
 
@@ -139,7 +140,9 @@ class Function:
         return {spec.name: value for spec, value in zip(specs, args)}
 
     def _takes(self) -> str:
-        return "the model takes " + (", ".join(f"'{spec.name}' {spec.type}" for spec in self.inputs) or "no inputs")
+        preset = len(self.inputs) - len(self._free)
+        told = [f"'{spec.name}' {spec.type}" for spec in self._free] + [f"{preset} with defaults"] * (preset > 0)
+        return "the model takes " + (", ".join(told) or "no inputs")
 
     def _bits(self, name: str, value: Any) -> Any:
         """What was given for an input, as the compiler takes it."""

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 from . import _core
 from ._arrays import as_numpy, to_pair
 from ._draw import Svg, escaped, table
-from ._errors import usage
+from ._errors import usage, whole
 from ._function import Function, State, TensorSpec, Value, closed
 from ._graph import Graph
 from ._reports import Difference, Inspection, Memory, RunProfile, Verification, memories, run_profile
@@ -85,6 +85,23 @@ class Model:
             self._state = State(self._core)
         return self._state
 
+    def _sizes(self, dims: Sizes) -> dict[str, int]:
+        return {name: whole(size, f"dims['{name}']") for name, size in self._named_sizes(dims).items()}
+
+    def _named_sizes(self, dims: Optional[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The same sizes, if the model leaves sizes of these names open."""
+        if not dims:
+            return {}
+        names = list(dict.fromkeys(dim for function in self._functions.values() for spec in function.inputs
+                                   for dim in spec.shape or () if isinstance(dim, str)))
+        for name in dims:
+            if name not in names:
+                near = difflib.get_close_matches(str(name), names, 1)
+                raise usage("E102", f"the model has no dimension '{name}'", f"did you mean '{near[0]}'?" if near else
+                            f"its inputs leave open: {', '.join(names)}" if names else
+                            "its inputs have no sizes with names; shapes gives whole shapes")
+        return dims
+
     def _preset(self) -> dict[str, Any]:
         return next(iter(self._functions.values()))._preset
 
@@ -132,15 +149,15 @@ class Model:
 
         Sizes that the model leaves open and `compile` did not get are needed here.
         """
-        return self._core.text(after, shape_lists(shapes), dict(dims or {}), on_program=False)
+        return self._core.text(after, shape_lists(shapes), self._sizes(dims), on_program=False)
 
     def program(self, after: str = "memory", *, shapes: Shapes = None, dims: Sizes = None) -> str:
         """The instructions after a phase or pass (irgen, fuse, memory) as text."""
-        return self._core.text(after, shape_lists(shapes), dict(dims or {}), on_program=True)
+        return self._core.text(after, shape_lists(shapes), self._sizes(dims), on_program=True)
 
     def draw(self, after: str = "optimize", *, shapes: Shapes = None, dims: Sizes = None, limit: int = 300) -> Svg:
         """The graph after a phase or pass as a picture; of large ones the first nodes."""
-        return Graph(self._core.graph(after, shape_lists(shapes), dict(dims or {}))).draw(limit=limit)
+        return Graph(self._core.graph(after, shape_lists(shapes), self._sizes(dims))).draw(limit=limit)
 
     def inspect(self) -> Inspection:
         """What the model is made of."""
@@ -154,7 +171,7 @@ class Model:
     def memory(self, function: Optional[str] = None, *, shapes: Shapes = None, dims: Sizes = None) -> Memory:
         """What one run of a function needs of memory, and where its buffers lie in the arena."""
         name = self._function(function).name
-        return next(row for row in memories(self._core.memory(shape_lists(shapes), dict(dims or {})))
+        return next(row for row in memories(self._core.memory(shape_lists(shapes), self._sizes(dims)))
                     if row.function == name)
 
     def profile(self, *args: Any, function: Optional[str] = None, runs: int = 10, **kwargs: Any) -> RunProfile:
@@ -162,7 +179,7 @@ class Model:
 
         State begins as it does in a new model. (Ranges of values, for integers of 8 bits, are aglow.profile's.)
         """
-        if runs < 1:
+        if whole(runs, "runs") < 1:
             raise usage("E101", f"runs is {runs}; expected 1 or more")
         chosen = self._function(function)
         return run_profile(self._core.profile(chosen.name, chosen._given(args, kwargs), runs))
@@ -189,7 +206,7 @@ class Model:
     def save(self, path: Path, *, shapes: Shapes = None, dims: Sizes = None) -> None:
         """Writes the model, by the path's ending: a package (.aglow), which aglow.load runs without compiling; or its graph
         (.graph) or instructions (.ir) as text, with large constants beside it. `export` writes ONNX files."""
-        self._core.save(os.fspath(path), shape_lists(shapes), dict(dims or {}))
+        self._core.save(os.fspath(path), shape_lists(shapes), self._sizes(dims))
 
     def emit(self, folder: Path, what: str = "bundle", *, name: Optional[str] = None, threads: bool = False,
              weights_in_c: bool = False, target: str = "", cpu: str = "", shapes: Shapes = None,
@@ -204,12 +221,12 @@ class Model:
         """
         stem = os.path.splitext(self._name)[0] if name is None else name
         self._core.emit(os.fspath(folder), what, stem, threads, weights_in_c, target, cpu, shape_lists(shapes),
-                        dict(dims or {}))
+                        self._sizes(dims))
 
     def export(self, path: Path, after: str = "optimize", *,
                shapes: Shapes = None, dims: Sizes = None, external_data: bool = False) -> None:
         """Writes the graph after a phase or pass as an ONNX file; `external_data` puts tensors into one beside it."""
-        self._core.export(after, shape_lists(shapes), dict(dims or {}), os.fspath(path), external_data)
+        self._core.export(after, shape_lists(shapes), self._sizes(dims), os.fspath(path), external_data)
 
     def __repr__(self) -> str:
         if len(self._functions) == 1:

@@ -1,5 +1,7 @@
 #include "python/reports.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "backends/cpu/bundle/c_names.h"
@@ -170,7 +172,8 @@ void emitCode(const Model& model, SessionOptions options, const std::string& fol
               const std::string& processor) {
   released([&]() -> Diagnosed<Unit> {
     if (std::find(std::begin(kCodeEmits), std::end(kCodeEmits), what) == std::end(kCodeEmits))
-      return usage("emit does not know '" + what + "'", "it knows bundle, so, obj, asm and llvm");
+      return usage("emit does not know '" + what + "'", fmt::format("it knows {}", fmt::join(kCodeEmits, ", ")));
+    if (isPackage(model.path())) return usage("a package is compiled already", "emit the model that it was made from");
     options.compile.backend = "cpu";
     options.compile.stopAfter = {};
     options.compile.cache.clear();  // as below

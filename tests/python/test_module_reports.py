@@ -90,6 +90,19 @@ def test_what_the_cache_keeps_can_be_written(tmp_path):
         assert (tmp_path / turn / "affine.h").is_file()
 
 
+def test_a_package_is_not_emitted(tmp_path):
+    aglow.compile(models.affine(), dims={"rows": 1}).save(tmp_path / "a.aglow")
+    with pytest.raises(aglow.UsageError, match="the model that it was made from"):
+        aglow.load(tmp_path / "a.aglow").emit(tmp_path)
+
+
+def test_inputs_with_defaults_are_not_in_the_way():
+    model = aglow.compile(models.affine())
+    assert repr(model) == "<aglow.Model model(x: f32[rows,3], 1 with defaults) -> (y: f32[rows,2])>"
+    with pytest.raises(aglow.UsageError, match=r"takes 'x' f32\[rows,3\], 1 with defaults"):
+        model()
+
+
 def test_bundles(tmp_path):
     model = aglow.compile(models.affine(), dims={"rows": 2})
     model.emit(tmp_path / "out", name="affine")
@@ -153,7 +166,11 @@ def test_the_lines_of_the_readme(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("options, words", [({"threads": -1}, "threads is -1"), ({"opt_level": 9}, "opt_level is 9"),
-                                            ({"opt_level": -1}, "opt_level is -1")])
+                                            ({"opt_level": -1}, "opt_level is -1"), ({"threads": "2"}, "threads is '2'"),
+                                            ({"threads": 1.5}, "threads is 1.5; expected a whole number"),
+                                            ({"memory_limit": -1}, "memory_limit is -1"),
+                                            ({"dims": {"row": 4}}, "did you mean 'rows'"),
+                                            ({"dims": {"rows": "four"}}, "'four'; expected a whole number")])
 def test_numbers_out_of_range(options, words):
     with pytest.raises(aglow.UsageError, match=words):
         aglow.compile(models.affine(), **options)
