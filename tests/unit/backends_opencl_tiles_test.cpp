@@ -11,8 +11,12 @@ using codegen::DeviceShape;
 using codegen::GroupTile;
 using codegen::ProductSizes;
 
-constexpr DeviceShape kLarge{
-    .sharesLocal = true, .groupItems = 1024, .localBytes = 48 << 10, .computeUnits = 132, .multipliesHalves = true};
+constexpr DeviceShape kLarge{.sharesLocal = true,
+                             .groupItems = 1024,
+                             .localBytes = 48 << 10,
+                             .computeUnits = 132,
+                             .multipliesHalves = true,
+                             .copiesAhead = true};
 
 class Tiles : public OnDevice {
 protected:

@@ -18,7 +18,8 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                    .groupItems = static_cast<int64_t>(device.groupItems),
                                    .localBytes = static_cast<int64_t>(device.localBytes),
                                    .computeUnits = static_cast<int64_t>(device.computeUnits),
-                                   .multipliesHalves = device.ptx};
+                                   .multipliesHalves = device.ptx,
+                                   .copiesAhead = device.ptx};
   return std::shared_ptr<const OpenClBackend>(
       new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
 }

@@ -11,6 +11,9 @@ namespace aglow::codegen {
 
 namespace {
 
+// Taps that have a bit each in an integer.
+constexpr int64_t kMostBits = 31;
+
 // Outputs of a group of channels that are too few for tiles.
 constexpr int64_t kFewOutputs = 4;
 
@@ -37,13 +40,9 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
   const bool joined = sharesTiles(writer.shape());
   const int64_t places = joined ? sizes.n / std::max<int64_t>(y[0], 1) : sizes.n;
   Product p{.sizes = sizes};
-  const auto loaded = [&](const std::string& element) {
-    return kind == sizes.held ? element : convertedText(kind, sizes.sums, element);
-  };
-  const std::string ofFilter = fmt::format("(batch % {} * {} + row) * {} + k", group, sizes.m, sizes.k);
-  p.left = {.element = fmt::format("value = {};", loaded(fmt::format("filter[{}]", ofFilter))),
-            .pointer = "filter",
-            .first = ofFilter,
+  p.left = {.pointer = "filter",
+            .number = fmt::format("(batch % {} * {} + row) * {} + k", group, sizes.m, sizes.k),
+            .kind = kind,
             .alongK = true,
             .whole = kind == sizes.held ? writer.together(1, sizes.k) : 1};
   // The number of the place in its image, and of the first channel in all images.
@@ -54,12 +53,20 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
   if (joined) p.ofColumn = {{"image", fmt::format("column / {}", places)}};
   if (sliding.copiesInput(taps)) {
     if (joined) p.ofColumn.emplace_back("place", fmt::format("column % {}", places));
-    const std::string at = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place);
-    p.right = {.element = fmt::format("value = {};", loaded(fmt::format("x[{}]", at))),
-               .pointer = "x",
-               .first = at,
+    p.right = {.pointer = "x",
+               .number = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place),
+               .kind = kind,
                .whole = kind == sizes.held ? writer.together(0, sliding.plane) : 1};
+  } else if (joined && taps <= kMostBits) {
+    p.right = {.pointer = "x", .number = "from", .kind = kind, .inside = "inside"};
+    p.ofColumn = {{"start", sliding.start(fmt::format("(column / {} * {} + batch) * {}", places, group, depth), y)},
+                  {"taps", sliding.tapsInside(y)}};
+    p.atK = fmt::format("const {0} tap = k % {1}, on = k / {1} * {2} + {3};\n", sliding.type, taps, sliding.plane,
+                        sliding.on("tap"));
+    p.right.before = fmt::format(
+        "const bool inside = (taps >> tap & 1) != 0;\nconst {} from = inside ? start + on : 0;\n", sliding.type);
   } else {
+    p.right = {.pointer = "x", .number = {}, .kind = kind};
     std::string condition;
     int64_t belowTap = 1, belowPlace = 1;
     for (size_t a = sliding.input.size(); a-- > 0;) {
@@ -68,16 +75,16 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
       p.ofColumn.emplace_back(fmt::format("s{}", a), sliding.position(a, result, "0"));
       p.atK += fmt::format("const {0} d{1} = ({0})(k / {2} % {3}) * {4};\n", sliding.type, a, belowTap, kernel,
                            sliding.window.dilations[a]);
-      p.right.element += fmt::format("const {0} q{1} = s{1} + d{1};\n", sliding.type, a);
+      p.right.before += fmt::format("const {0} q{1} = s{1} + d{1};\n", sliding.type, a);
       condition += (condition.empty() ? "" : " && ") + sliding.inside(a);
       belowTap *= kernel;
       belowPlace *= extent;
     }
     // No branch, so that lanes go side by side.
-    p.right.element +=
-        fmt::format("const bool inside = {};\nconst {} at = inside ? {} : 0;\nvalue = {};\nvalue = inside ? value : 0;",
-                    condition.empty() ? "true" : condition, sliding.type, sliding.element(),
-                    loaded(fmt::format("x[({} + k / {}) * {} + at]", channels, taps, sliding.plane)));
+    p.right.before += fmt::format("const bool inside = {};\nconst {} from = inside ? {} : 0;\n",
+                                  condition.empty() ? "true" : condition, sliding.type, sliding.element());
+    p.right.inside = "inside";
+    p.right.number = fmt::format("({} + k / {}) * {} + from", channels, taps, sliding.plane);
   }
   if (!bias.empty())
     p.finish = fmt::format("const {} channel = batch % {} * {} + row;\ngiven = {};\n", writer.indexType(), group,

@@ -69,11 +69,9 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
   writer.input(0, "one");
   writer.input(1, "other");
   const auto side = [&](size_t input, const char* name, const std::string& first, bool alongK, int64_t line) {
-    return Side{.element = fmt::format(
-                    "value = {};", kind == s.held ? fmt::format("{}[{}]", name, first)
-                                                  : convertedText(kind, s.sums, fmt::format("{}[{}]", name, first))),
-                .pointer = name,
-                .first = first,
+    return Side{.pointer = name,
+                .number = first,
+                .kind = kind,
                 .alongK = alongK,
                 .whole = kind == s.held ? writer.together(input, line) : 1};
   };

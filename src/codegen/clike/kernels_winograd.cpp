@@ -138,8 +138,7 @@ Launch products(KernelWriter& writer, const Sizes& s) {
   Product p{.sizes = {.batch = s.points, .m = s.outputs, .n = s.tiles, .k = s.channels}};
   const auto side = [&](const char* name, int64_t line, const char* along, int64_t whole) {
     const std::string first = fmt::format("((int64_t)batch * {} + k) * {} + {}", s.channels, line, along);
-    return Side{
-        .element = fmt::format("value = {}[{}];", name, first), .pointer = name, .first = first, .whole = whole};
+    return Side{.pointer = name, .number = first, .whole = whole};
   };
   p.left = side("filter", s.outputs, "row", writer.together(1, s.outputs));
   p.right = side("v", s.tiles, "column", s.tiles % 4 == 0 ? 4 : 1);

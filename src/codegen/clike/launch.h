@@ -26,6 +26,7 @@ struct DeviceShape {
   int64_t localBytes = 16 << 10;
   int64_t computeUnits = 1;
   bool multipliesHalves = false;  // 32 items of a group that run in step multiply small matrices of f16 at once
+  bool copiesAhead = false;       // bytes go to local memory by themselves, while items compute
 };
 
 // One kernel, and how often it runs.

@@ -61,9 +61,25 @@ typedef ulong uint64_t;
 #define LOCAL_ITEM(axis) get_local_id(axis)
 #define GROUP(axis) get_group_id(axis)
 #ifdef PTX
+#define COPY_AHEAD(bytes, to, from, there)                                                         \
+  asm volatile("cp.async.ca.shared.global [%0], [%1], " #bytes ", %2;"                             \
+               :                                                                                   \
+               : "r"((uint32_t)(uint64_t)(to)), "l"((uint64_t)(from)), "r"((there) ? bytes : 0)  \
+               : "memory")
+#define COPY_AHEAD_4(to, from, there) COPY_AHEAD(4, to, from, there)
+#define COPY_AHEAD_8(to, from, there) COPY_AHEAD(8, to, from, there)
+#define COPY_AHEAD_16(to, from, there) COPY_AHEAD(16, to, from, there)
+#define COPIES_END() asm volatile("cp.async.commit_group;" : : : "memory")
+#define COPIES_WAIT(n) asm volatile("cp.async.wait_group " #n ";" : : : "memory")
 #define EXCHANGE(words)
 #define MULTIPLY_HALVES(c, a, b) multiply_halves(c, a, b)
 #else
+#define COPY_AHEAD(T, to, from, there) (*(LOCAL T*)(to) = (there) ? *(GLOBAL const T*)(from) : (T)(0))
+#define COPY_AHEAD_4(to, from, there) COPY_AHEAD(uint, to, from, there)
+#define COPY_AHEAD_8(to, from, there) COPY_AHEAD(uint2, to, from, there)
+#define COPY_AHEAD_16(to, from, there) COPY_AHEAD(uint4, to, from, there)
+#define COPIES_END()
+#define COPIES_WAIT(n)
 #define EXCHANGE(words) LOCAL uint32_t exchange[words];
 #define MULTIPLY_HALVES(c, a, b) multiply_halves(c, a, b, exchange, item)
 #endif
@@ -108,9 +124,21 @@ static inline uint16_t f16_of_f32(float x) {
 )";
   // What 32 items that run in step multiply together: 16 x 16 by 16 x 8 halves. Item 4 r + c has of the left matrix the
   // rows r and r + 8, of the right one column r, of both elements 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 along k, and of the
-  // results in both rows the columns 2 c and 2 c + 1. Without an instruction for it, items tell each other.
+  // results in both rows the columns 2 c and 2 c + 1. Without an instruction for it, items tell each other. The left
+  // matrix comes from rows in local memory, two of the right one side by side from lines along k.
   constexpr std::string_view kHalves = R"(
 #ifdef PTX
+#define HALVES_OF(kind, words, tile, length, lane)                                                           \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 {%0, %1, %2, %3}, [%4];"                    \
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])                              \
+               : "r"((uint32_t)(uint64_t)(tile + lane % 16 * length + lane / 16 * 8))                          \
+               : "memory")
+static inline void rows_of_halves(uint32_t* a, LOCAL const uint16_t* tile, int32_t length, int32_t lane) {
+  HALVES_OF("", a, tile, length, lane);
+}
+static inline void columns_of_halves(uint32_t* b, LOCAL const uint16_t* tile, int32_t length, int32_t lane) {
+  HALVES_OF(".trans", b, tile, length, lane);
+}
 static inline void multiply_halves(float* c, const uint32_t* a, const uint32_t* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                "{%10, %11, %12, %13};"
@@ -119,6 +147,18 @@ static inline void multiply_halves(float* c, const uint32_t* a, const uint32_t* 
                  "f"(c[3]));
 }
 #else
+static inline void rows_of_halves(uint32_t* a, LOCAL const uint16_t* tile, int32_t length, int32_t lane) {
+  for (int32_t i = 0; i < 4; ++i) {
+    LOCAL const uint16_t* two = tile + (lane / 4 + i % 2 * 8) * length + lane % 4 * 2 + i / 2 * 8;
+    a[i] = two[0] | (uint32_t)two[1] << 16;
+  }
+}
+static inline void columns_of_halves(uint32_t* b, LOCAL const uint16_t* tile, int32_t length, int32_t lane) {
+  for (int32_t i = 0; i < 4; ++i) {
+    LOCAL const uint16_t* two = tile + (lane % 4 * 2 + i % 2 * 8) * length + lane / 4 + i / 2 * 8;
+    b[i] = two[0] | (uint32_t)two[length] << 16;
+  }
+}
 static inline void multiply_halves(float* c, const uint32_t* a, const uint32_t* b, LOCAL uint32_t* exchange,
                                    int32_t item) {
   LOCAL uint32_t* ofStep = exchange + item / 32 * 192;
@@ -144,8 +184,14 @@ static inline void multiply_halves(float* c, const uint32_t* a, const uint32_t* 
 std::string ptxTrial() {
   return R"(
 __kernel void trial(__global uint32_t* words) {
+  __local uint32_t tile[512];
+  COPY_AHEAD_16(tile + 4 * get_local_id(0), words, true);
+  COPIES_END();
+  COPIES_WAIT(0);
   float c[4] = {0, 0, 0, 0};
-  const uint32_t a[4] = {words[0], words[1], words[2], words[3]}, b[2] = {words[4], words[5]};
+  uint32_t a[4], b[4];
+  rows_of_halves(a, (__local const uint16_t*)tile, 32, 0);
+  columns_of_halves(b, (__local const uint16_t*)tile, 32, 0);
   multiply_halves(c, a, b);
   words[6] = f16_of_f32(c[0] + c[1] + c[2] + c[3] + f32_of_f16((uint16_t)words[7]));
 }

@@ -8,7 +8,17 @@
 
 namespace aglow::codegen {
 
-// Halves are multiplied four along k at a time, so that they move as many together.
+std::string Side::loaded(const ProductSizes& sizes) const {
+  std::string stored = fmt::format("{}[{}]", pointer, number);
+  return kind == sizes.held ? stored : convertedText(kind, sizes.sums, std::move(stored));
+}
+
+std::string Side::element(const ProductSizes& sizes) const {
+  std::string text = fmt::format("{}value = {};\n", before, loaded(sizes));
+  if (!inside.empty()) text += fmt::format("value = {} ? value : 0;\n", inside);
+  return text;
+}
+
 TileLoad::TileLoad(const KernelWriter& writer, const Product& p, const GroupTile& tile, bool left)
     : writer_(writer),
       p_(p),
@@ -19,41 +29,55 @@ TileLoad::TileLoad(const KernelWriter& writer, const Product& p, const GroupTile
       line_(left ? "row" : "column"),
       lines_(left ? tile.rows : tile.columns),
       all_(left ? p.sizes.m : p.sizes.n) {
-  const bool alongK = side_.alongK;
-  if (tile.halves && alongK != left)  // vectors would lie the wrong way
-    lanes_ = 1;
-  else if (side_.whole % 4 == 0)
-    lanes_ = tile.halves && left && side_.whole % 8 == 0 ? 8 : 4;
-  if (tile.halves && !(left && lanes_ > 1)) loads_ = 4;
+  constexpr int64_t kMostBytes = 16, kLeastBytes = 4;  // of one copy
+  const int64_t bytes = elemBytes(p.sizes.held);
+  const bool copies = writer.shape().copiesAhead && side_.kind == p.sizes.held;
+  // Vectors that lie across the lines of local memory are torn apart, which only registers can do.
+  const bool across = side_.alongK != linesAreRows();
+  if (!across || (!copies && !tile.halves)) lanes_ = std::min(side_.whole, kMostBytes / bytes);
+  ahead_ = copies && bytes * lanes_ >= kLeastBytes;
   vector_ = vectorName(p.sizes.held, lanes_);
   if (!left && !p.ofColumn.empty()) columnsOfItem_ = std::max<int64_t>(lines_ / lanes_ / tile.items(), 1);
 }
 
-int64_t TileLoad::perItem() const { return ceilDiv(lines_ * tile_.depth, lanes_ * loads_ * tile_.items()); }
+int64_t TileLoad::perItem() const { return ceilDiv(lines_ * tile_.depth, lanes_ * tile_.items()); }
 
 std::string TileLoad::places() const {
   // Neighbouring items move what lies side by side.
-  const bool alongK = left_ && side_.alongK;
-  const int64_t units = lines_ * tile_.depth / (lanes_ * loads_);
-  const int64_t ofK = loads_ * (alongK && lanes_ > 1 ? lanes_ : 1), ofLine = alongK ? 1 : lanes_;
-  const int64_t across = alongK ? tile_.depth / ofK : lines_ / ofLine;
+  const int64_t units = lines_ * tile_.depth / lanes_;
+  const int64_t ofK = side_.alongK ? lanes_ : 1, ofLine = side_.alongK ? 1 : lanes_;
+  const int64_t across = side_.alongK ? tile_.depth / ofK : lines_ / ofLine;
   std::string text = fmt::format("const int32_t e = item + i * {};\n", tile_.items());
   if (units % tile_.items() != 0) text += fmt::format("if (e >= {}) break;\n", units);
   const std::string fast = fmt::format("e % {}", across), slow = fmt::format("e / {}", across);
-  return text + fmt::format("const int32_t along = {} * {}, beside = {} * {};\n", alongK ? fast : slow, ofK,
-                            alongK ? slow : fast, ofLine);
+  return text + fmt::format("const int32_t along = {} * {}, beside = {} * {};\n", side_.alongK ? fast : slow, ofK,
+                            side_.alongK ? slow : fast, ofLine);
 }
 
-// Whether it lies in the matrix; a vector does with its first element.
-std::string TileLoad::condition() const {
-  std::string text;
-  if (all_ % lines_ != 0) text = fmt::format("{} < {}", line_, all_);
-  if (p_.sizes.k % tile_.depth != 0) text += fmt::format("{}k < {}", text.empty() ? "" : " && ", p_.sizes.k);
-  return text.empty() ? "" : fmt::format("if ({}) ", text);
+// A vector lies in the matrix with its first element.
+std::string TileLoad::matrixPlaces() const {
+  std::string text = fmt::format("{}const {} k = first + along, {} = {} + beside;\n", places(), writer_.indexType(),
+                                 line_, left_ ? "top" : "side");
+  if (columnsOfItem_ > 0)
+    for (const auto& [name, value] : p_.ofColumn)
+      text += fmt::format("const {0} {1} = {1}Of[i % {2}];\n", p_.columnType, name, columnsOfItem_);
+  if (!left_) text += p_.atK;
+  std::string there = side_.inside.empty() ? "true" : side_.inside;
+  if (all_ % lines_ != 0) there += fmt::format(" && {} < {}", line_, all_);
+  if (p_.sizes.k % tile_.depth != 0) there += fmt::format(" && k < {}", p_.sizes.k);
+  return text + fmt::format("{}const bool there = {};\n", side_.before, there);
+}
+
+std::string TileLoad::place(int64_t on) const {
+  if (linesAreRows())
+    return fmt::format("{}s[(at * {} + beside) * {} + along + {}]", name_, lines_, tile_.leftLength(), on);
+  return fmt::format("{}s[(at * {} + along + {}) * {} + beside]", name_, tile_.depth, on,
+                     left_ ? tile_.leftLength() : tile_.rightLength());
 }
 
 std::string TileLoad::declarations() const {
-  std::string text = fmt::format("{} {}Next[{}][{}];\n", vector_, name_, perItem(), loads_);
+  std::string text;
+  if (!ahead_) text = fmt::format("{} {}Next[{}];\n", vector_, name_, perItem());
   if (columnsOfItem_ == 0) return text;
   for (const auto& [name, value] : p_.ofColumn)
     text += fmt::format("{} {}Of[{}];\n", p_.columnType, name, columnsOfItem_);
@@ -64,57 +88,35 @@ std::string TileLoad::declarations() const {
   return text + "}\n";
 }
 
+// A load by itself under the condition: whatever else stood there would wait for it.
 std::string TileLoad::fetch() const {
-  std::string text = fmt::format(
-      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}#pragma unroll\nfor (int32_t j = 0; j < {}; ++j) {{\n",
-      perItem(), places(), loads_);
-  text += fmt::format("const {0} k = first + along + j, {1} = {2} + beside;\n{3} value = {4};\n{5}{{\n",
-                      writer_.indexType(), line_, left_ ? "top" : "side", vector_,
-                      lanes_ == 1 ? "0" : fmt::format("({})(0)", vector_), condition());
-  if (columnsOfItem_ > 0)
-    for (const auto& [name, value] : p_.ofColumn)
-      text += fmt::format("const {0} {1} = {1}Of[i % {2}];\n", p_.columnType, name, columnsOfItem_);
-  if (lanes_ > 1)
-    text += fmt::format("value = *(GLOBAL const {}*)({} + {});\n", vector_, side_.pointer, side_.first);
-  else
-    text += fmt::format("{}{}\n", left_ ? "" : p_.atK, side_.element);
-  return text + fmt::format("}}\n{}Next[i][j] = value;\n}}\n}}\n", name_);
+  if (ahead_) return {};
+  return fmt::format(
+      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}{} value = {};\nif (there) value = {};\n{}Next[i] = "
+      "value;\n}}\n",
+      perItem(), matrixPlaces(), vector_, lanes_ == 1 ? "0" : fmt::format("({})(0)", vector_),
+      lanes_ == 1 ? side_.loaded(p_.sizes)
+                  : fmt::format("*(GLOBAL const {}*)({} + {})", vector_, side_.pointer, side_.number),
+      name_);
 }
 
 std::string TileLoad::put() const {
-  if (tile_.halves) return putHalves();
-  const int64_t length = lines_ + 4;  // so that neighbours along k begin in different banks
+  if (ahead_) return {};
   std::string text = fmt::format("#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}", perItem(), places());
-  const auto place = [&](int64_t j) {
-    return fmt::format("{}s[(at * {} + along + {}) * {} + beside]", name_, tile_.depth, j, length);
-  };
   if (lanes_ == 1)
-    text += fmt::format("{} = {}Next[i][0];\n", place(0), name_);
-  else if (left_ && side_.alongK)
-    for (int64_t j = 0; j < lanes_; ++j) text += fmt::format("{} = {}Next[i][0].s{};\n", place(j), name_, j);
+    text += fmt::format("{} = {}Next[i];\n", place(), name_);
+  else if (side_.alongK && !linesAreRows())
+    for (int64_t j = 0; j < lanes_; ++j) text += fmt::format("{} = {}Next[i].s{};\n", place(j), name_, j);
   else
-    text += fmt::format("*(LOCAL {}*)&{} = {}Next[i][0];\n", vector_, place(0), name_);
+    text += fmt::format("*(LOCAL {}*)&{} = {}Next[i];\n", vector_, place(), name_);
   return text + "}\n";
 }
 
-// The left matrix row by row, of the right one four along k side by side, column by column.
-std::string TileLoad::putHalves() const {
-  std::string text = fmt::format("#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}", perItem(), places());
-  const auto four = [&](const std::string& part) {
-    std::string list;
-    for (int64_t j = 0; j < loads_; ++j) list += fmt::format("{}{}Next[i][{}]{}", j == 0 ? "" : ", ", name_, j, part);
-    return fmt::format("(ushort4)({})", list);
-  };
-  if (left_) {
-    const int64_t together = lanes_ == 1 ? 4 : lanes_;
-    text += fmt::format("*(LOCAL ushort{}*)(lefts + (at * {} + beside) * {} + along) = {};\n", together, lines_,
-                        (tile_.depth + 16), lanes_ == 1 ? four("") : "leftNext[i][0]");
-  } else {
-    for (int64_t c = 0; c < lanes_; ++c)
-      text += fmt::format("rights[(at * {} + along / 4) * {} + beside + {}] = as_uint2({});\n", tile_.depth / 4,
-                          lines_ + 4, c, four(lanes_ == 1 ? "" : fmt::format(".s{}", c)));
-  }
-  return text + "}\n";
+std::string TileLoad::copy() const {
+  if (!ahead_) return {};
+  return fmt::format(
+      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}COPY_AHEAD_{}(&{}, {} + (there ? {} : 0), there);\n}}\n",
+      perItem(), matrixPlaces(), elemBytes(p_.sizes.held) * lanes_, place(), side_.pointer, side_.number);
 }
 
 }  // namespace aglow::codegen

@@ -7,33 +7,37 @@
 
 namespace aglow::codegen {
 
-// One matrix. Items hold what comes next in registers while they compute with what is there.
+// One matrix. What comes next is copied ahead to local memory where elements are stored as tiles hold them and the
+// device copies by itself; elsewhere items hold it in registers while they compute with what is there.
 class TileLoad {
 public:
   TileLoad(const KernelWriter& writer, const Product& p, const GroupTile& tile, bool left);
 
   // Statements: the registers, and what follows from columns alone; the part from `first` on into registers; those into
-  // local memory, the half number `at`.
+  // stage `at` of local memory; the part from `first` on into stage `at`, some time.
   std::string declarations() const;
   std::string fetch() const;
   std::string put() const;
+  std::string copy() const;
 
 private:
   int64_t perItem() const;
   // What an item moves in step i: from which line of the tile on, and from how far along k.
   std::string places() const;
-  std::string condition() const;
-  std::string putHalves() const;
+  // The same in the matrix, with what follows from the column, and whether there is such a place: `there`.
+  std::string matrixPlaces() const;
+  // In local memory, `on` further along k.
+  std::string place(int64_t on = 0) const;
+  bool linesAreRows() const { return left_ && tile_.halves; }
 
   const KernelWriter& writer_;
   const Product& p_;
   GroupTile tile_;
   const Side& side_;
-  bool left_;
+  bool left_, ahead_;
   std::string name_, line_, vector_;
   int64_t lines_, all_;        // of the tile, of the matrix
   int64_t lanes_ = 1;          // of one load
-  int64_t loads_ = 1;          // one after the other along k
   int64_t columnsOfItem_ = 0;  // for which variables are kept
 };
 

@@ -100,19 +100,16 @@ int64_t GroupTile::partCount(const ProductSizes& sizes) const {
   return std::max<int64_t>(ceilDiv(sizes.k, part(sizes)), 1);
 }
 
-int64_t GroupTile::tileBytes(ElemKind held) const {
-  // Halves: rows of the left matrix are 16 longer, for the sake of banks, and four rows of the right one lie
-  // together.
-  if (halves) return 2 * elemBytes(held) * (rows * (depth + 16) + depth * (columns + 4));
-  return 2 * elemBytes(held) * depth * (rows + columns + 8);
+int64_t GroupTile::stageBytes(ElemKind held) const {
+  return elemBytes(held) * (leftElements() + depth * rightLength());
 }
 
-int64_t GroupTile::stageRows() const { return halves ? rows / ownRows * 16 : rows / ownRows * 4; }
+int64_t GroupTile::stagedRows() const { return halves ? rows / ownRows * 16 : rows / ownRows * 4; }
 
 int64_t GroupTile::localBytes(ElemKind held) const {
-  const int64_t stage =
-      stageRows() * (columns + (halves ? 4 : 0)) * (halves ? elemBytes(ElemKind::Float32) : elemBytes(held));
-  return std::max(tileBytes(held), stage);
+  const int64_t results =
+      stagedRows() * (columns + (halves ? 4 : 0)) * (halves ? elemBytes(ElemKind::Float32) : elemBytes(held));
+  return std::max(stages * stageBytes(held), results);
 }
 
 bool sharesTiles(const DeviceShape& shape) {
@@ -129,6 +126,10 @@ GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool s
   GroupTile best;
   double least = std::numeric_limits<double>::infinity();
   const auto consider = [&](GroupTile tile) {
+    // Where copies go by themselves, several are on their way at once.
+    constexpr int64_t kMostStages = 4;
+    if (shape.copiesAhead)
+      tile.stages = std::clamp<int64_t>(shape.localBytes / tile.stageBytes(sizes.held), 2, kMostStages);
     if (tile.items() > shape.groupItems || tile.localBytes(sizes.held) > shape.localBytes) return;
     constexpr int64_t kMostParts = 16, kLeastSteps = 4;
     for (tile.parts = 1; tile.parts <= (splits ? kMostParts : 1); tile.parts *= 2) {

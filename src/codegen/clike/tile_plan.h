@@ -20,14 +20,20 @@ struct GroupTile {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t ownRows = 0, ownColumns = 0;
   int64_t parts = 1;
+  int64_t stages = 2;  // of local memory: with one they compute while the others are filled
 
   bool halves = false;
   int64_t items() const { return rows / ownRows * (columns / ownColumns) * (halves ? 32 : 1); }
   // Along k, whole steps; and how many of those there are, which may be fewer than asked for.
   int64_t part(const ProductSizes& sizes) const;
   int64_t partCount(const ProductSizes& sizes) const;
-  int64_t tileBytes(ElemKind held) const;   // of local memory, for both matrices, twice
-  int64_t stageRows() const;                // of results that pass through local memory at once
+  // Elements of local memory from one line of a tile to the next: of the left matrix, whose lines are rows where halves
+  // are multiplied and columns elsewhere, and of the right one. A few more than it has, for the sake of banks.
+  int64_t leftLength() const { return halves ? depth + 8 : rows + 4; }
+  int64_t rightLength() const { return columns + (halves ? 8 : 4); }
+  int64_t leftElements() const { return leftLength() * (halves ? rows : depth); }  // of a stage
+  int64_t stageBytes(ElemKind held) const;                                         // of both matrices
+  int64_t stagedRows() const;               // of results that pass through local memory at once
   int64_t localBytes(ElemKind held) const;  // in all
 };
 

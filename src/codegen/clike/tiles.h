@@ -11,15 +11,20 @@
 
 namespace aglow::codegen {
 
-// One of the two matrices of a product: its element as statements that set `value`, from batch, row and k, or batch, k
-// and column.
+// One of the two matrices of a product: where the element of batch, row and k, or batch, k and column, lies.
 struct Side {
-  std::string element;
-  // Where neighbours lie side by side, along k or along rows and columns: the pointer, the number of the element, and
-  // how many of them are a whole vector from every multiple of that number on.
-  std::string pointer = {}, first = {};
+  std::string pointer, number;
+  ElemKind kind = ElemKind::Float32;
+  // Statements that `number` needs, and whether there is such an element; what lies outside is 0, and has a number too.
+  std::string before = {}, inside = {};
+  // Whether neighbours lie side by side along k, or along rows and columns, and how many of them are a whole vector
+  // from every multiple of that number on.
   bool alongK = false;
   int64_t whole = 1;
+
+  // The element, as the kind of tiles or of sums; and statements that set `value` to it, without a branch.
+  std::string loaded(const ProductSizes& sizes) const;
+  std::string element(const ProductSizes& sizes) const;
 };
 
 // Matrices by matrices, `batch` of each, and what is added to a sum at last.

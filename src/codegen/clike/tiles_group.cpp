@@ -1,5 +1,6 @@
-// Tiles that the items of a group share in local memory: while they multiply one part, the next one is on its way into
-// registers. Results pass through local memory too, so that neighbouring items store neighbouring ones.
+// Tiles that the items of a group share in local memory: while they multiply one part, the next ones are on their way
+// there, or one into registers. Results pass through local memory too, so that neighbouring items store neighbouring
+// ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,28 +19,45 @@ const $I part = ($I)GROUP(1) / $perPart, batch = ($I)GROUP(1) % $perPart / $down
 const $I top = ($I)GROUP(1) % $down * $rows, side = ($I)GROUP(0) * $columns;
 const $I begin = part * $part, end = begin + $part < $k ? begin + $part : $k;
 $declarations
+#pragma unroll
+for (int32_t at = 0; at < $ahead; ++at) {
+  const $I first = begin + at * $depth;
+  if (first < end) {
+$copy
+  }
+  COPIES_END();
+}
 {
   const $I first = begin;
   const int32_t at = 0;
 $fetch
 $put
 }
-BARRIER();
 int32_t at = 0;
 #pragma unroll 1
 for ($I start = begin; start < end; start += $depth) {
+  COPIES_WAIT($wait);
+  BARRIER();
+  {
+    const $I first = start + $ahead * $depth;
+    if (first < end) {
+      const int32_t used = at, at = used == 0 ? $ahead : used - 1;
+$copy
+    }
+    COPIES_END();
+  }
   const $I first = start + $depth;
   const bool more = first < end;
   if (more) {
 $fetch
   }
 $multiply
-  at ^= 1;
+  at = at == $ahead ? 0 : at + 1;
   if (more) {
 $put
   }
-  BARRIER();
 }
+BARRIER();
 )";
 
 // A round for some rows of each item.
@@ -69,10 +87,10 @@ for (int32_t r = 0; r < $ownRows; ++r)
   for (int32_t c = 0; c < $fours; ++c) sums[r][c] = ($V)(0);
 )";
 
-// 32 items multiply 16 x 16 by 16 x 8 halves together: each has two rows, 8 apart, of the left matrix and one column of
-// the right one, four along k of both, and of the results in either row two neighbours.
+// 32 items multiply 16 x 16 by 16 x 8 halves together: each has some of both, and of the results in two rows, 8 apart,
+// two neighbours.
 constexpr std::string_view kHalves = R"(LOCAL uint16_t* lefts = (LOCAL uint16_t*)memory;
-LOCAL uint2* rights = (LOCAL uint2*)(lefts + $rightAt);
+LOCAL uint16_t* rights = lefts + $rightAt;
 EXCHANGE($exchanged)
 const int32_t lane = item % 32, slow = lane / 4, fast = lane % 4;
 const int32_t ownTop = item / 32 / $wide * $ownRows, ownSide = item / 32 % $wide * $ownColumns;
@@ -86,22 +104,17 @@ for (int32_t i = 0; i < $ownRows / 16; ++i)
 )";
 constexpr std::string_view kMultiplyHalves = R"(#pragma unroll
 for (int32_t step = 0; step < $depth / 16; ++step) {
-  uint32_t a[$ownRows / 16][4], b[$ownColumns / 8][2];
+  uint32_t a[$ownRows / 16][4], b[$ownColumns / 16][4];
 #pragma unroll
-  for (int32_t i = 0; i < $ownRows / 16; ++i) {
-    LOCAL const uint16_t* from = lefts + (at * $rows + ownTop + i * 16 + slow) * $length + step * 16 + fast * 4;
-    const uint2 upper = *(LOCAL const uint2*)from, lower = *(LOCAL const uint2*)(from + 8 * $length);
-    a[i][0] = upper.s0, a[i][1] = lower.s0, a[i][2] = upper.s1, a[i][3] = lower.s1;
-  }
+  for (int32_t i = 0; i < $ownRows / 16; ++i)
+    rows_of_halves(a[i], lefts + (at * $rows + ownTop + i * 16) * $leftLength + step * 16, $leftLength, lane);
 #pragma unroll
-  for (int32_t j = 0; j < $ownColumns / 8; ++j) {
-    const uint2 four = rights[(at * ($depth / 4) + step * 4 + fast) * ($columns + 4) + ownSide + j * 8 + slow];
-    b[j][0] = four.s0, b[j][1] = four.s1;
-  }
+  for (int32_t j = 0; j < $ownColumns / 16; ++j)
+    columns_of_halves(b[j], rights + (at * $depth + step * 16) * $rightLength + ownSide + j * 16, $rightLength, lane);
 #pragma unroll
   for (int32_t i = 0; i < $ownRows / 16; ++i)
 #pragma unroll
-    for (int32_t j = 0; j < $ownColumns / 8; ++j) MULTIPLY_HALVES(sums[i][j], a[i], b[j]);
+    for (int32_t j = 0; j < $ownColumns / 8; ++j) MULTIPLY_HALVES(sums[i][j], a[i], b[j / 2] + j % 2 * 2);
 }
 )";
 
@@ -157,7 +170,10 @@ public:
                                      {"part", tile_.part(s_)},
                                      {"k", s_.k},
                                      {"depth", tile_.depth},
+                                     {"ahead", tile_.stages - 1},
+                                     {"wait", tile_.stages - 2},
                                      {"declarations", own() + left.declarations() + right.declarations()},
+                                     {"copy", left.copy() + right.copy()},
                                      {"fetch", left.fetch() + right.fetch()},
                                      {"put", left.put() + right.put()},
                                      {"multiply", tile_.halves ? halves(kMultiplyHalves) : multiplied()}});
@@ -168,7 +184,7 @@ public:
               {"I", writer_.indexType()},
               {"rounds", tile_.ownRows / (tile_.halves ? 16 : 4)},
               {"stage", tile_.halves ? stagedHalves() : staged()},
-              {"quads", tile_.stageRows() * tile_.columns / 4},
+              {"quads", tile_.stagedRows() * tile_.columns / 4},
               {"items", tile_.items()},
               {"columns", tile_.columns},
               {"row", tile_.halves ? fmt::format("line / 16 * {} + round * 16 + line % 16", tile_.ownRows)
@@ -197,7 +213,7 @@ private:
   int64_t stageLength() const { return tile_.columns + (tile_.halves ? 4 : 0); }
 
   std::string halves(std::string_view text) const {
-    return fill(text, {{"rightAt", 2 * tile_.rows * (tile_.depth + 16)},
+    return fill(text, {{"rightAt", tile_.stages * tile_.leftElements()},
                        {"exchanged", tile_.items() * 6},
                        {"wide", tile_.columns / tile_.ownColumns},
                        {"rows", tile_.rows},
@@ -205,7 +221,8 @@ private:
                        {"ownRows", tile_.ownRows},
                        {"ownColumns", tile_.ownColumns},
                        {"depth", tile_.depth},
-                       {"length", (tile_.depth + 16)}});
+                       {"leftLength", tile_.leftLength()},
+                       {"rightLength", tile_.rightLength()}});
   }
 
   // What each item has of its own.
@@ -213,7 +230,7 @@ private:
     if (tile_.halves) return halves(kHalves);
     return fill(kItems, {{"E", element_},
                          {"V", four_},
-                         {"rightAt", 2 * tile_.depth * (tile_.rows + 4)},
+                         {"rightAt", tile_.stages * tile_.leftElements()},
                          {"wide", tile_.columns / tile_.ownColumns / 8},
                          {"ownRows", tile_.ownRows},
                          {"fours", tile_.ownColumns / 4}});

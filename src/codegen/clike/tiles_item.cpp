@@ -89,7 +89,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
                             {"columns", columns},
                             {"kept", kept},
                             {"atK", product.atK},
-                            {"right", product.right.element},
+                            {"right", product.right.element(p)},
                             {"name", name}});
   };
   std::string panel = starts, b;
@@ -118,7 +118,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
        {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
        {"panel", panel},
        {"b", b},
-       {"left", product.left.element},
+       {"left", product.left.element(p)},
        {"muladd", isFloat(sums) ? fmt::format("MULADD_{}(wide, b, sums[r])", elemName(sums)) : "wide * b + sums[r]"},
        {"store", store}});
   return writer.finish(text, {across, p.batch * parts}, {1, 1});
