@@ -185,8 +185,12 @@ Diagnosed<std::shared_ptr<Part>> GraphRunner::makePart(const PendingNodes& pendi
   auto compiled = compileModule(std::move(imported->model.module), {std::move(imported->model.interface)}, options);
   if (!compiled.ok()) return compiled.diagnostics();
   if (context_.compiled) context_.compiled(*compiled);
+  int64_t weights = 0;
+  for (const Program& program : compiled->programs) weights += program.constantBytes();
+  const int64_t runs = arenaBytes(compiled->programs) * std::max(context_.backend.contexts, 1);
   auto network = Network::load(*std::move(compiled), context_.backend);
   if (!network.ok()) return Diagnostics(network.error());
+  part->counted = std::make_unique<CountedBytes>(context_.bytes, weights, runs);
   part->network = *std::move(network);
   return part;
 }

@@ -33,6 +33,7 @@ struct RunnerContext {
   const CompileOptions compile;
   const BackendOptions backend;
   std::function<void(const Compilation&)> compiled;  // called with every part that was compiled; may be empty
+  const std::shared_ptr<PartBytes> bytes = std::make_shared<PartBytes>();
   KeyedCache<Part> parts;
 };
 

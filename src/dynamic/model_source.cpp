@@ -1,7 +1,6 @@
 #include "dynamic/model_source.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "compile/packages.h"
 #include "compile/text_files.h"
@@ -47,22 +46,15 @@ int64_t bytesOf(const onnx::TensorProto& tensor) {
   return kind && shape.ok() ? Type(*kind, *shape).bytes() : 0;
 }
 
-// Weights, which all sizes share, and what each size that came needs besides.
-struct SessionBytes {
-  std::atomic<int64_t> weights = 0, arenas = 0;
-};
-
 class LoadedSession : public LoadedPart {
 public:
-  LoadedSession(std::unique_ptr<Session> session, std::shared_ptr<SessionBytes> bytes)
-      : session_(std::move(session)), bytes_(std::move(bytes)) {}
+  explicit LoadedSession(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 
   Outputs run(const Values& inputs) override { return session_->run(inputs); }
-  int64_t bytes() const override { return bytes_->weights + bytes_->arenas; }
+  int64_t bytes() const override { return session_->bytes(); }
 
 private:
   std::unique_ptr<Session> session_;
-  std::shared_ptr<SessionBytes> bytes_;
 };
 
 class CompiledSession : public CompiledPart {
@@ -75,18 +67,9 @@ public:
   Diagnosed<std::unique_ptr<LoadedPart>> load(const BackendOptions& backend) const override {
     SessionOptions options = options_;
     options.backend = backend;
-    const auto bytes = std::make_shared<SessionBytes>();
-    options.compiled = [bytes, contexts = backend.contexts, before = options_.compiled](const Compilation& compiled) {
-      if (before) before(compiled);
-      int64_t constants = 0;
-      for (const Program& program : compiled.programs) constants += program.constantBytes();
-      bytes->arenas += arenaBytes(compiled.programs) * std::max(contexts, 1);
-      int64_t weights = bytes->weights;
-      while (weights < constants && !bytes->weights.compare_exchange_weak(weights, constants)) continue;
-    };
     auto session = Session::open(*model_, std::move(options));
     if (!session.ok()) return session.diagnostics();
-    return std::unique_ptr<LoadedPart>(std::make_unique<LoadedSession>(*std::move(session), bytes));
+    return std::unique_ptr<LoadedPart>(std::make_unique<LoadedSession>(*std::move(session)));
   }
 
 private:

@@ -42,8 +42,9 @@ public:
   Diagnosed<std::shared_ptr<Network>> whole(const std::map<std::string, ModelValue>& inputs);
   // A run of it in the caller's memory (Executable::run has the rules); as any other run it may be Busy.
   Status run(Network& whole, std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
-  // Compiled parts that are kept now.
+  // Compiled parts that are kept now, and the bytes of their weights and runs.
   size_t parts() const { return context_.parts.size(); }
+  int64_t bytes() const { return context_.bytes->weights + context_.bytes->runs; }
 
 private:
   Session(onnx::Model model, SessionOptions options, PreparedSizes prepared);

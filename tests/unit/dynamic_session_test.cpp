@@ -106,6 +106,30 @@ TEST(Session, CompilesPreparedSizesWhenOpened) {
   EXPECT_EQ(session.compiled, 2);
 }
 
+// Sizes that are not kept any more do not count.
+TEST(Session, CountsTheBytesOfWhatIsKept) {
+  SessionOptions options;
+  options.maxParts = 2;
+  options.backend.contexts = 1;
+  Opened session(onnx_writer::Graph()
+                     .input("x", kFloat, {"n", 64})
+                     .node(onnx_writer::Node("Transpose", {"x"}, {"t"}))
+                     .node(onnx_writer::Node("MatMul", {"x", "t"}, {"a"}))
+                     .node(onnx_writer::Node("MatMul", {"a", "x"}, {"y"}))
+                     .output("y", kFloat, {"n", 64}),
+                 std::move(options));
+  const auto runRows = [&](int64_t rows) {
+    session.run({{"x", floats({rows, 64}, std::vector<double>(static_cast<size_t>(rows * 64), 1))}});
+    return (*session).bytes();
+  };
+  const int64_t first = runRows(8), both = runRows(16);
+  EXPECT_GT(first, 0);
+  EXPECT_GT(both, first);
+  for (const int64_t rows : {24, 32, 40}) runRows(rows);
+  runRows(8);
+  EXPECT_EQ(runRows(16), both);
+}
+
 // Whole, and cut where a shape depends on values; more callers than contexts.
 TEST(Session, RunsSideBySide) {
   for (const int contexts : {1, 3, 16}) {
