@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/device_plans.h"
 #include "cli/model_options.h"
 #include "cli/random_inputs.h"
 #include "compile/text_files.h"
@@ -29,37 +30,6 @@ struct PartitionOptions {
   bool json = false, verify = false;
   uint64_t seed = 0;
 };
-
-Result<nlohmann::json> readObject(const std::string& path) {
-  AGLOW_TRY(const SharedBytes file, readFile(path));
-  nlohmann::json json =
-      nlohmann::json::parse(reinterpret_cast<const char*>(file.bytes.data()),
-                            reinterpret_cast<const char*>(file.bytes.data()) + file.bytes.size(), nullptr, false);
-  if (json.is_object()) return json;
-  return Error{.code = Code::Usage, .message = fmt::format("{} holds no JSON object of nodes", aglow::quoted(path))};
-}
-
-// {"conv1": "card0", …}
-Status readPlan(const std::string& path, PartitionRequest& request) {
-  AGLOW_TRY(const nlohmann::json json, readObject(path));
-  for (const auto& [node, device] : json.items()) {
-    if (!device.is_string())
-      return Error{.code = Code::Usage,
-                   .message = fmt::format("{}: {} has no name of a device", path, aglow::quoted(node))};
-    const std::string name = device.get<std::string>();
-    request.byHand[node] = name;
-    const auto known = std::find_if(request.devices.begin(), request.devices.end(),
-                                    [&](const PartitionDevice& one) { return one.name == name; });
-    if (known != request.devices.end()) continue;
-    std::string names;
-    for (const PartitionDevice& one : request.devices) names += (names.empty() ? "" : ", ") + one.name;
-    return Error{.code = Code::Usage,
-                 .message = fmt::format("{}: there is no device {}; there are {}", path, aglow::quoted(name), names),
-                 .where = {},
-                 .hint = "devices of --devices are named with name=NAME"};
-  }
-  return {};
-}
 
 // The model's own annotations: a device of the list for each stage.
 Status readAnnotations(const PartitionOptions& options, PartitionRequest& request) {
@@ -177,8 +147,11 @@ Diagnosed<Unit> cut(const PartitionOptions& options) {
                            .byHand = {},
                            .portable = !options.output.empty()};  // nobody knows who will read the file
   for (const DeviceSpec& spec : *devices) request.devices.push_back(partitionDeviceOf(spec));
-  if (!options.plan.empty())
-    if (Status read = readPlan(options.plan, request); !read.ok()) return read.error();
+  if (!options.plan.empty()) {
+    auto plan = readDevicePlan(options.plan);
+    if (!plan.ok()) return plan.error();
+    request.byHand = *std::move(plan);
+  }
   if (options.annotated || !options.configuration.empty())
     if (Status read = readAnnotations(options, request); !read.ok()) return read.error();
   if (!options.measured.empty())
@@ -221,8 +194,8 @@ Command partitionCommand() {
        "memory: small parts; time: of one request; communication: few bytes between; pipeline: most requests a second; "
        "support: what a device does not know goes to the next",
        "WHAT", OneOf{"memory,time,communication,pipeline,support"}, false, true},
-      {"--plan", &o.plan, "By hand: a JSON object of nodes and names of devices; others go with what they read",
-       "FILE.json"},
+      {"--plan,--partition", &o.plan,
+       "By hand: a JSON object of nodes and names of devices; others go with what they read", "FILE.json"},
       {"--annotated", &o.annotated,
        "By the model's own annotations for several devices: a stage for each of --devices"},
       {"--configuration", &o.configuration, "The same, of the configuration with this name", "NAME"},

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/device_plans.h"
 #include "dynamic/model_source.h"
 #include "runtime/host.h"
 #include "support/file_set.h"
@@ -20,9 +21,9 @@ struct ProvisionOptions {
   bool json = false;
 };
 
-// A=model.onnx,parts=2,replicas=2
+// A=model.onnx,parts=2,replicas=2,plan=plan.json
 struct Wanted {
-  std::string name, path;
+  std::string name, path, plan;
   size_t parts = 0;
   int replicas = 1;
 };
@@ -47,9 +48,12 @@ Result<Wanted> wantedOf(const std::string& text) {
       wanted.parts = static_cast<size_t>(number);
     } else if (word > 0 && name == "replicas" && counts) {
       wanted.replicas = number;
+    } else if (word > 0 && name == "plan" && !value.empty()) {
+      wanted.plan = std::string(value);
     } else {
-      return Error{.code = Code::Usage,
-                   .message = fmt::format("{}: expected NAME=FILE[,parts=N][,replicas=N]", aglow::quoted(text))};
+      return Error{
+          .code = Code::Usage,
+          .message = fmt::format("{}: expected NAME=FILE[,parts=N][,replicas=N][,plan=FILE]", aglow::quoted(text))};
     }
   }
   return wanted;
@@ -106,7 +110,13 @@ Diagnosed<Unit> place(const ProvisionOptions& options) {
   auto host = HostManager::create({.devices = *std::move(devices)});
   if (!host.ok()) return host.error();
   for (const Wanted& one : wanted) {
-    auto added = addModel(**host, one.name, one.path, session, {.replicas = one.replicas}, {.parts = one.parts});
+    PartitionRequest request{.parts = one.parts};
+    if (!one.plan.empty()) {
+      auto plan = readDevicePlan(one.plan);
+      if (!plan.ok()) return plan.error();
+      request.byHand = *std::move(plan);
+    }
+    auto added = addModel(**host, one.name, one.path, session, {.replicas = one.replicas}, std::move(request));
     if (!added.ok()) return added;
   }
   if (!options.dot.empty()) {
@@ -123,15 +133,19 @@ Diagnosed<Unit> place(const ProvisionOptions& options) {
 Command provisionCommand() {
   auto options = std::make_shared<ProvisionOptions>();
   ProvisionOptions& o = *options;
-  return {
-      .name = "provision",
-      .doc = "Put models on devices, and show what goes where or what is missing",
-      .options = {{"--network,-n", &o.models, "NAME=FILE[,parts=N][,replicas=N], once for each", "NETWORK", {}, true},
-                  {"--devices", &o.devices, "With spaces between; without it one of all cores", "LIST"},
-                  {"--dim", &o.dims, "The size of a symbolic dimension", "NAME=N"},
-                  {"--dot", &o.dot, "Draws the devices, for Graphviz", "FILE.dot"},
-                  {"--json", &o.json, "For programs"}},
-      .action = [options] { return finish(place(*options)); }};
+  return {.name = "provision",
+          .doc = "Put models on devices, and show what goes where or what is missing",
+          .options = {{"--network,-n",
+                       &o.models,
+                       "NAME=FILE[,parts=N][,replicas=N][,plan=FILE.json], once for each",
+                       "NETWORK",
+                       {},
+                       true},
+                      {"--devices", &o.devices, "With spaces between; without it one of all cores", "LIST"},
+                      {"--dim", &o.dims, "The size of a symbolic dimension", "NAME=N"},
+                      {"--dot", &o.dot, "Draws the devices, for Graphviz", "FILE.dot"},
+                      {"--json", &o.json, "For programs"}},
+          .action = [options] { return finish(place(*options)); }};
 }
 
 }  // namespace aglow::cli

@@ -41,7 +41,9 @@ const PartitionDevice& deviceOf(const PartitionRequest& request, size_t part, si
 
 bool fits(int64_t bytes, const PartitionDevice& device) { return device.memory == 0 || bytes <= device.memory; }
 
-double microseconds(double work, const PartitionDevice& device) { return work / std::max(device.speed, 1e-9); }
+double microseconds(const PartEstimate& part, const PartitionDevice& device) {
+  return device.flopsPerSecond > 0 ? part.flops / device.flopsPerSecond * 1e6 : part.microseconds;
+}
 
 double copyMicroseconds(double bytes, const PartitionDevice& device) {
   return bytes > 0 ? device.latencyMicroseconds + bytes / device.bytesPerSecond * 1e6 : 0;
@@ -54,7 +56,7 @@ bool takesLargest(PartitionCriterion criterion) {
 // What one part adds to the price of a partition.
 Price priceOf(const PartEstimate& part, const PartitionDevice& device, PartitionCriterion criterion) {
   const auto sent = static_cast<double>(part.inBytes);
-  const double time = microseconds(part.microseconds, device) + copyMicroseconds(sent, device) +
+  const double time = microseconds(part, device) + copyMicroseconds(sent, device) +
                       copyMicroseconds(static_cast<double>(part.outBytes), device);
   switch (criterion) {
     case PartitionCriterion::Memory:
@@ -109,6 +111,7 @@ public:
     std::vector<size_t> position(count);
     for (size_t i = 0; i < count; ++i) position[order[i]] = i;
     time_.assign(count + 1, 0);
+    flops_.assign(count + 1, 0);
     constants_.assign(count + 1, 0);
     crossing_.assign(count + 1, 0);
     std::vector<int64_t> live(count + 1, 0);
@@ -116,6 +119,7 @@ public:
     for (size_t i = 0; i < count; ++i) {
       const PartitionUnit& unit = graph.units[order[i]];
       time_[i + 1] = time_[i] + unit.microseconds;
+      flops_[i + 1] = flops_[i] + unit.flops;
       constants_[i + 1] = constants_[i];
       for (const size_t constant : unit.constants)
         if (!seen[constant]) {
@@ -152,6 +156,7 @@ public:
   PartEstimate estimate(size_t first, size_t last) const {
     PartEstimate part;
     part.microseconds = time_[last] - time_[first];
+    part.flops = flops_[last] - flops_[first];
     part.constantBytes = constants_[last] - constants_[first];
     const auto level = static_cast<size_t>(std::bit_width(last - first)) - 1;
     part.arenaBytes = std::max(largest_[level][first], largest_[level][last - (size_t{1} << level)]);
@@ -161,7 +166,7 @@ public:
   }
 
 private:
-  std::vector<double> time_;
+  std::vector<double> time_, flops_;
   std::vector<int64_t> constants_, crossing_;  // by cut
   std::vector<std::vector<int64_t>> largest_;  // by power of two and unit
 };
@@ -356,7 +361,18 @@ Result<std::vector<size_t>> devicesBySupport(const PartitionGraph& graph, const 
 Result<std::vector<size_t>> devicesByHand(const PartitionGraph& graph, const PartitionRequest& request,
                                           std::vector<std::string>& calledOut) {
   std::map<std::string, size_t, std::less<>> numbers;
-  for (size_t i = 0; i < request.devices.size(); ++i) numbers[request.devices[i].name] = i;
+  std::string names;
+  for (size_t i = 0; i < request.devices.size(); ++i) {
+    numbers[request.devices[i].name] = i;
+    names += (names.empty() ? "" : ", ") + request.devices[i].name;
+  }
+  for (const auto& [node, device] : request.byHand)
+    if (!numbers.contains(device))
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("the plan sends {} to {}, which is no device; there are {}", quoted(node),
+                                          quoted(device), names),
+                   .where = {},
+                   .hint = "devices are named with name=NAME"};
   std::vector<std::optional<size_t>> named(graph.units.size());
   std::set<std::string_view> used;
   for (size_t unit = 0; unit < named.size(); ++unit) {
@@ -381,6 +397,9 @@ Result<std::vector<size_t>> devicesByHand(const PartitionGraph& graph, const Par
                  .message = "the plan names no node of the model",
                  .where = {},
                  .hint = "names are those that `aglow partition --json` lists"};
+  for (const auto& [node, device] : request.byHand)
+    if (!used.contains(node))
+      calledOut.push_back(fmt::format("{} is no node of what is cut: the plan says nothing by it", quoted(node)));
   // What has no place goes with what it reads, else with what reads it.
   for (size_t unit = 0; unit < named.size(); ++unit)
     for (const size_t value : graph.readsOf[unit])
@@ -431,6 +450,7 @@ PartitionDevice partitionDeviceOf(const DeviceSpec& spec) {
   if (!spec.simulation) return device;
   device.latencyMicroseconds = std::chrono::duration<double, std::micro>(spec.simulation->latency).count();
   if (spec.simulation->bytesPerSecond > 0) device.bytesPerSecond = spec.simulation->bytesPerSecond;
+  device.flopsPerSecond = spec.simulation->flopsPerSecond;
   device.without = spec.simulation->without;
   return device;
 }

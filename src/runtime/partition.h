@@ -30,7 +30,7 @@ struct PartitionDevice {
   std::string name;
   std::string backend;
   int64_t memory = 0;           // 0: any
-  double speed = 1;             // times as fast as estimates say
+  double flopsPerSecond = 0;    // 0: as fast as estimates say
   double bytesPerSecond = 8e9;  // to and from others
   double latencyMicroseconds = 10;
   std::vector<std::string> without = {};  // operators that it is said not to know

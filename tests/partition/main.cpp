@@ -120,6 +120,21 @@ onnx::ImportOptions sizesOf(const onnx::Model& model, const std::string& path, V
   return import;
 }
 
+// Inputs of a few whole numbers become constants.
+void fixNumbers(onnx::ImportOptions& import, Values& inputs) {
+  constexpr int64_t kFew = 16;
+  for (auto it = inputs.begin(); it != inputs.end();) {
+    const Type& type = it->second.tensor().type();
+    if (isFloat(type.kind()) || type.elements() > kFew) {
+      ++it;
+      continue;
+    }
+    import.shapes.erase(it->first);
+    import.given[it->first] = std::move(it->second);
+    it = inputs.erase(it);
+  }
+}
+
 // A model, and how it is to be cut where the word says so.
 struct Wanted {
   std::string path;
@@ -152,8 +167,13 @@ void checkModel(const Wanted& wanted, size_t sample, size_t& number, Counts& cou
   CompileOptions upTo = options;
   upTo.stopAfter = partitionPhase({});
   Values inputs;
-  const onnx::ImportOptions import = sizesOf(*model, path, inputs);
+  onnx::ImportOptions import = sizesOf(*model, path, inputs);
   auto graph = compileModel(*model, upTo, import);
+  if (!graph.ok() && graph.diagnostics().errors().front().code == Code::DynamicShape) {
+    // Shapes depend on a value: whole numbers are what they were, once and for all.
+    fixNumbers(import, inputs);
+    graph = compileModel(*model, upTo, import);
+  }
   if (!graph.ok() || !isCuttable(*graph, options)) {
     ++counts.notCut;
     note("NOT CUT", graph.ok() ? "it takes or gives more than tensors, or has one unit"
