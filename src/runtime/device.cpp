@@ -75,7 +75,7 @@ struct DeviceManager::Queue {
   uint64_t runs = 0, failedRuns = 0;
   Clock::Duration busy{};
   // What is simulated: when its engines are free again, and the answers on their way.
-  Clock::Time copyFree{}, computeFree{};
+  Clock::Time inFree{}, computeFree{}, outFree{};
   std::map<uint64_t, std::shared_ptr<Flight>> flights;
 };
 
@@ -111,7 +111,24 @@ Result<std::shared_ptr<DeviceManager>> DeviceManager::create(DeviceSpec spec, st
       device->threads_.emplace_back([raw = device.get(), lane] { raw->laneLoop(lane); });
   }).join();
   if (!started.ok()) return std::move(started).error().at(device->name());
+  if (device->spec_.simulation && device->spec_.simulation->fails.count() > 0) device->failLater();
   return device;
+}
+
+// One that is simulated to fail does so again and again, and is repaired in between.
+void DeviceManager::failLater() {
+  const std::weak_ptr<DeviceManager> weak = weak_from_this();
+  clock_->callAt(clock_->now() + spec_.simulation->fails, [weak] {
+    const std::shared_ptr<DeviceManager> self = weak.lock();
+    if (!self) return;
+    self->breakDown("it is simulated to fail");
+    self->clock_->callAt(self->clock_->now() + self->spec_.simulation->repair, [weak] {
+      const std::shared_ptr<DeviceManager> broken = weak.lock();
+      if (!broken) return;
+      broken->repair();
+      broken->failLater();
+    });
+  });
 }
 
 DeviceManager::~DeviceManager() { stop(); }
@@ -267,8 +284,9 @@ void DeviceManager::finish(const Job& job, Outputs outputs) {
   if (room_) room_();
 }
 
-// The times that the engines would have taken, on the device's own clock: inputs are copied, one after the other with
-// all copies, the run waits for the engine that computes, and outputs are copied back.
+// The times that the engines would have taken, on the device's own clock: inputs are copied, the run waits for them and
+// for the engine that computes, and outputs are copied back. Each of the three does one thing at a time, so that the
+// inputs of one run are copied while another computes.
 void DeviceManager::simulate(Queued queued, Outputs outputs) {
   const Simulation& model = *spec_.simulation;
   const auto seconds = [](double s) {
@@ -287,14 +305,14 @@ void DeviceManager::simulate(Queued queued, Outputs outputs) {
   const std::weak_ptr<DeviceManager> weak = weak_from_this();
   const std::lock_guard lock(mutex_);
   Queue& queue = *queue_;
-  queue.copyFree = std::max(queue.copyFree, queued.arrived) + copying(in);
-  queue.computeFree = std::max(queue.computeFree, queue.copyFree) + computing;
-  queue.copyFree = std::max(queue.copyFree, queue.computeFree) + copying(out);
+  queue.inFree = std::max(queue.inFree, queued.arrived) + copying(in);
+  queue.computeFree = std::max(queue.computeFree, queue.inFree) + computing;
+  queue.outFree = std::max(queue.outFree, queue.computeFree) + copying(out);
   queue.busy += computing;
   const uint64_t number = queued.number;
   const auto flight = std::make_shared<Flight>(Flight{std::move(queued), std::move(outputs), 0});
   queue.flights[number] = flight;
-  flight->timer = clock_->callAt(queue.copyFree, [weak, number] {
+  flight->timer = clock_->callAt(queue.outFree, [weak, number] {
     const std::shared_ptr<DeviceManager> self = weak.lock();
     if (!self) return;
     std::shared_ptr<Flight> landed;
@@ -323,7 +341,7 @@ void DeviceManager::fail(const std::string& why) {
     queue_->healthy = false;
     queue_->fault = why;
     ++queue_->failures;
-    queue_->copyFree = queue_->computeFree = {};
+    queue_->inFree = queue_->computeFree = queue_->outFree = {};
     waiting.swap(queue_->heap);
     flights.swap(queue_->flights);
     queue_->running -= flights.size();

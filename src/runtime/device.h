@@ -113,6 +113,7 @@ private:
   void execute(Queued job);
   void finish(const Job& job, Outputs outputs);
   void simulate(Queued job, Outputs outputs);
+  void failLater();
   Error fault() const;
 
   const DeviceSpec spec_;

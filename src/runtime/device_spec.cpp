@@ -91,6 +91,10 @@ Status setOption(DeviceSpec& spec, std::string_view name, std::string_view value
     AGLOW_TRY(Simulation* const simulation, simulated());
     AGLOW_TRY(const double latency, quantity(value, kNanoseconds, 1e12));
     simulation->latency = std::chrono::nanoseconds(static_cast<int64_t>(latency));
+  } else if (name == "fails" || name == "repair") {
+    AGLOW_TRY(Simulation* const simulation, simulated());
+    AGLOW_TRY(const double time, quantity(value, kNanoseconds, 1e15));
+    (name == "fails" ? simulation->fails : simulation->repair) = std::chrono::nanoseconds(static_cast<int64_t>(time));
   } else if (name == "copy") {
     AGLOW_TRY(Simulation* const simulation, simulated());
     AGLOW_TRY(simulation->bytesPerSecond, quantity(value, kBytes, 0x1p60));
@@ -104,7 +108,7 @@ Status setOption(DeviceSpec& spec, std::string_view name, std::string_view value
     return Error{
         .code = Code::Usage,
         .message = fmt::format("there is no option {}; there are name, memory, lanes, queue, and for simulated "
-                               "devices latency, copy, speed, without",
+                               "devices latency, copy, speed, without, fails, repair",
                                quoted(name))};
   }
   return {};

@@ -15,10 +15,12 @@ namespace aglow {
 // An accelerator that is not there: parts run on the host, and answers come when the accelerator would have had them.
 struct Simulation {
   std::chrono::nanoseconds latency{};     // of each copy, and of each start of a run
-  double bytesPerSecond = 0;              // of the copy engine, which does one copy at a time; 0: copies take no time
+  double bytesPerSecond = 0;              // of copies, one at a time each way; 0: they take no time
   double flopsPerSecond = 0;              // 0: runs take no time
   std::vector<std::string> without = {};  // operators that it is said not to know, for partitions by support
-  bool inlined = false;                   // whoever sends a run does its work: with a manual clock all is in one thread
+  std::chrono::nanoseconds fails{};       // it breaks down whenever it has run for so long; 0: never
+  std::chrono::nanoseconds repair{std::chrono::milliseconds(500)};  // how long it is broken then
+  bool inlined = false;  // whoever sends a run does its work: with a manual clock all is in one thread
 };
 
 struct DeviceSpec {
@@ -32,8 +34,8 @@ struct DeviceSpec {
 };
 
 // "cpu", "cpu:0-3", "cpu:0,2", "interpreter", "opencl:0/1", "sim", "sim:cpu", each with options after commas:
-// "sim:cpu,name=card,memory=64M,latency=50us,copy=1G,speed=10G,without=Softmax+Conv,lanes=2,queue=16". Usage with what
-// is wrong.
+// "sim:cpu,name=card,memory=64M,latency=50us,copy=1G,speed=10G,without=Softmax+Conv,fails=5s,repair=1s,lanes=2,queue=16".
+// Usage with what is wrong.
 Result<DeviceSpec> parseDevice(std::string_view text);
 // Several with spaces or semicolons between; names that are not given are made unique.
 Result<std::vector<DeviceSpec>> parseDevices(std::string_view text);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <set>
 
+#include "runtime/device.h"
 #include "runtime/host.h"
 
 namespace aglow {
@@ -31,11 +32,13 @@ public:
   const PartGraph& graph() const override { return graph_; }
   Diagnosed<std::shared_ptr<CompiledPart>> compile(size_t part, const std::string& backend) const override {
     ++compiled;
+    if (compiling) compiling();
     if (refuses == backend) return Error{.code = Code::UnsupportedOp, .message = "not there"};
     return std::shared_ptr<CompiledPart>(std::make_shared<Compiled>(graph_.parts[part].cost.constantBytes));
   }
 
   mutable std::atomic<int> compiled = 0;
+  std::function<void()> compiling;
   std::string refuses;
 
 private:
@@ -124,6 +127,16 @@ TEST(Provisioner, LeavesNothingWhereOnePartFails) {
   for (const DeviceStatistics& device : host->statistics().devices) EXPECT_EQ(device.memoryUsed, 0) << device.name;
 }
 
+// One that is loaded elsewhere when the device fails under it.
+TEST(Provisioner, TriesAgainWhereADeviceFailsMeanwhile) {
+  const auto host = hostOf("sim:interpreter,name=a sim:interpreter,name=b");
+  const auto source = std::make_shared<RowOfParts>(std::vector<int64_t>{60});
+  source->compiling = [&] { host->devices()[0]->breakDown("pulled out"); };
+  ASSERT_TRUE(host->addNetwork("n", source).ok());
+  EXPECT_EQ(host->network("n")->replicas, (std::vector<std::vector<std::string>>{{"b"}}));
+  EXPECT_EQ(source->compiled, 1);
+}
+
 TEST(Provisioner, SaysWhatIsMissingForEachPart) {
   const auto host = hostOf("sim:interpreter,name=a,memory=100 sim:interpreter,name=b,memory=50");
   const auto added = host->addNetwork("n", std::make_shared<RowOfParts>(std::vector<int64_t>{90, 80}));
@@ -143,9 +156,9 @@ TEST(Devices, AreReadFromWords) {
   EXPECT_EQ((*specs)[1].name, "card");
   EXPECT_EQ((*specs)[1].simulation->latency.count(), 50'000);
   EXPECT_EQ((*specs)[3].name, "sim#1");
-  for (const char* wrong :
-       {"cpu:3-1", "cpu:x", "cpu:0,0", "cpu:0 cpu:0-1", "sim,memory=-1", "sim,memory=2X", "sim,fast", "sim,what=1",
-        "interpreter,latency=1us", "sim,name=a sim,name=a", ",", "sim,lanes=5000"})
+  for (const char* wrong : {"cpu:3-1", "cpu:x", "cpu:0,0", "cpu:0 cpu:0-1", "sim,memory=-1", "sim,memory=2X",
+                            "sim,fast", "sim,what=1", "interpreter,latency=1us", "interpreter,fails=5s", "sim,fails=5",
+                            "sim,name=a sim,name=a", ",", "sim,lanes=5000"})
     EXPECT_FALSE(parseDevices(wrong).ok()) << wrong;
   EXPECT_EQ(HostManager::create({.devices = {{.name = "x", .backend = "nothing"}}}).error().code, Code::Usage);
   EXPECT_FALSE(HostManager::create({.devices = *parseDevices("cpu:4000")}).ok());
