@@ -2,8 +2,12 @@
 
 test_serve_kserve.py reads the YAML by all of KServe's classes, where these are installed.
 """
+import pathlib
 import re
+import shutil
+import subprocess
 
+import pytest
 import yaml
 from conftest import ROOT
 
@@ -66,3 +70,38 @@ def test_the_image_runs_a_command_that_there_is(aglow):
     told = aglow("serve", "--help").out
     assert len(words) >= 5 and not [word for word in words if word not in told]
     assert re.search(r'"--http-port", "8080"', docker) and "containerPort: 8080" in runtime
+
+
+def packages_behind(names):
+    """These packages of the system, and all that they need."""
+    known, left = set(), list(names)
+    while left:
+        name = left.pop()
+        if name in known:
+            continue
+        known.add(name)
+        needs = subprocess.run(["dpkg-query", "-W", "-f", "${Depends},${Pre-Depends}", name], capture_output=True, text=True)
+        left += [word.split()[0].split(":")[0] for word in re.split("[,|]", needs.stdout) if word.strip()]
+    return known
+
+
+def test_the_image_has_every_library(program):
+    """What the programs are linked with belongs to a package of the image, or to one that those need."""
+    release = pathlib.Path("/etc/os-release").read_text()
+    if not shutil.which("dpkg-query") or "bookworm" not in release:
+        pytest.skip("the image is of Debian 12")
+    last = (EXAMPLES / "Dockerfile").read_text().rpartition("FROM ")[2]
+    named = re.search(r"--no-install-recommends (.*?)&&", last, re.S)[1].replace("\\", " ").split()
+    there = packages_behind(named)
+    missing = set()
+    for file in (program, program.parent / "aglow-serve", program.parent / "aglow_llvm.so"):
+        if file.exists():
+            for path in re.findall(r"=> (/\S+)", subprocess.run(["ldd", file], capture_output=True, text=True).stdout):
+                if str(ROOT) in path or "libasan" in path or "libubsan" in path:
+                    continue
+                real = str(pathlib.Path(path).resolve())  # packages may still say /lib for /usr/lib
+                owner = subprocess.run(["dpkg-query", "-S", real, real.removeprefix("/usr")], capture_output=True,
+                                       text=True).stdout.split(":")[0]
+                if owner not in there:
+                    missing.add(owner or path)
+    assert not missing, f"examples/serving/Dockerfile lacks {missing}"
