@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Measures `aglow serve` beside ONNX Runtime behind FastAPI with uvicorn, and behind Ray Serve.
 
-    ./dev bench serve [--models minilm,mobilenet_v2] [--peers fastapi,ray] [--clients 1,2,4,8] [--seconds 5] [MODEL.onnx…]
+    ./dev bench serve [--models minilm,mobilenet_v2] [--peers fastapi,ray] [--clients 1,2,4,8] [--rounds 3] [MODEL.onnx…]
 
 Every server gets the same requests (binary tensors over HTTP, connections kept) from as many clients at a time, each of
-which waits for its answer; servers take turns. The ratio is that of requests a second at equal p99: the most that Aglow
-gives with a p99 no worse than the rival's where that is at its best.
+which waits for its answer (bench/serve_load.cpp). Answers are compared before anything is measured, servers take turns,
+and figures are medians of the rounds, with the least and the most. The ratio is that of requests a second at equal p99:
+the most that Aglow gives with a p99 no worse than the rival's where that is at its best.
 
-overhead: the mean time of a request of one client against that of `aglow bench` on the same model, threads and machine.
+overhead: the median time of a request of one client against that of a run by `aglow bench` on the same model, threads
+and machine, in turns.
 """
 import argparse
-import asyncio
 import contextlib
 import json
 import os
@@ -26,6 +27,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODELS = ROOT / "build" / "bench-models"
+LOAD = ROOT / "build" / "bench" / "serve_load"
+TOLERANCE = 2e-3  # of the largest value
 
 
 def inputs_of(path, dims):
@@ -45,6 +48,7 @@ def inputs_of(path, dims):
 
 
 NAMES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32", "bool": "BOOL", "uint8": "UINT8"}
+KINDS = {name: kind for kind, name in NAMES.items()}
 
 
 def request_of(path, arrays):
@@ -57,30 +61,22 @@ def request_of(path, arrays):
             f"Content-Length: {len(body)}\r\n\r\n").encode() + body
 
 
-async def client(port, request, until, times):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 26)
-    try:
-        while time.perf_counter() < until:
-            start = time.perf_counter()
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            if b" 200 " not in head.split(b"\r\n", 1)[0]:
-                raise RuntimeError(head.decode())
-            length = int(head.lower().partition(b"\r\ncontent-length:")[2].split(b"\r\n", 1)[0])
-            await reader.readexactly(length)
-            times.append(time.perf_counter() - start)
-    finally:
-        writer.close()
+def outputs_of(answer):
+    """The arrays of an answer, head and body, by name."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    at = int(head.lower().partition(b"inference-header-content-length:")[2].split(b"\r\n", 1)[0])
+    outputs = {}
+    for tensor in json.loads(body[:at])["outputs"]:
+        size = tensor["parameters"]["binary_data_size"]
+        outputs[tensor["name"]] = np.frombuffer(body[at:at + size], KINDS[tensor["datatype"]]).reshape(tensor["shape"])
+        at += size
+    return outputs
 
 
-def load(port, request, clients, seconds):
-    """Requests a second, and the times of all."""
-    async def run():
-        times = []
-        start = time.perf_counter()
-        await asyncio.gather(*(client(port, request, start + seconds, times) for _ in range(clients)))
-        return len(times) / (time.perf_counter() - start), times
-    return asyncio.run(run())
+def load(port, request, clients, seconds, answer=None):
+    """What bench/serve_load.cpp says of so many clients."""
+    words = [LOAD, str(port), request, str(clients), str(seconds), *([answer] if answer else [])]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
 def free_port():
@@ -90,29 +86,28 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running(words, port, **environment):
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               env={**os.environ, **environment})
-    os.set_blocking(process.stderr.fileno(), False)
-    try:
-        end = time.monotonic() + 180
-        while time.monotonic() < end and process.poll() is None:
-            try:
-                with socket.create_connection(("127.0.0.1", port), 1) as one:
+def running(words, port):
+    """A server as a process, once it is ready."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            end = time.monotonic() + 180
+            while time.monotonic() < end and process.poll() is None:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as one:
                     one.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                     if b" 200 " in one.recv(100):
-                        yield port
-                        return
-            except OSError:
-                pass
-            time.sleep(0.2)
-        raise RuntimeError(f"{words[0]} did not start: {(process.stderr.read() or b'')[-2000:].decode()}")
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
+                        break
+                time.sleep(0.2)
+            else:
+                log.seek(0)
+                raise RuntimeError(f"{words[0]} did not start: {log.read()[-2000:].decode()}")
+            yield port
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def server(name, model, program):
@@ -126,63 +121,85 @@ def bare(program, model, seconds):
     """Microseconds of a run of one caller."""
     done = subprocess.run([program, "bench", model, "--json", "--seconds", str(seconds)], capture_output=True, text=True,
                           check=True)
-    return 1e6 / json.loads(done.stdout)["runs_per_s"]
+    return json.loads(done.stdout)["median_ms"] * 1e3
 
 
-def measure(options, model):
+def spread(values):
+    return f"{statistics.median(values):9.1f} ({min(values):.1f} to {max(values):.1f})"
+
+
+def compare(name, ports, request, folder):
+    """Whether all servers give the same numbers, up to rounding."""
+    answers = {}
+    for peer, port in ports.items():
+        load(port, request, 1, 1, folder / peer)
+        answers[peer] = outputs_of((folder / peer).read_bytes())
+    for peer, outputs in answers.items():
+        for key, value in answers["aglow"].items():
+            far = np.abs(outputs[key].astype(np.float64) - value).max() / max(np.abs(value).max(), 1e-9)
+            if not far <= TOLERANCE:
+                sys.exit(f"{name}: output {key} of {peer} is off by {far:.2g} of the largest value")
+    print(f"  {name:14} outputs of {', '.join(answers)} agree")
+
+
+def measure(options, model, folder):
     name = pathlib.Path(model).stem
-    arrays = inputs_of(model, options.dims)
-    results = {}
+    request = folder / f"{name}.request"
+    request.write_bytes(request_of(f"/v2/models/{name}/infer", inputs_of(model, options.dims)))
+    rows, overheads = {}, []
     with contextlib.ExitStack() as stack:
         ports = {}
         for peer in ["aglow", *options.peers]:
-            try:
-                ports[peer] = stack.enter_context(server(peer, model, options.program))
-            except RuntimeError as fault:
-                print(f"  {peer}: left out: {fault}")
-        request = request_of(f"/v2/models/{name}/infer", arrays)
-        for port in ports.values():
-            load(port, request, 1, 1)
-        for clients in options.clients:
-            for peer, port in ports.items():
-                rate, times = load(port, request, clients, options.seconds)
-                quantiles = np.quantile(times, [0.5, 0.99]) * 1e3
-                results.setdefault(peer, []).append({"clients": clients, "rate": rate, "p50_ms": quantiles[0],
-                                                     "p99_ms": quantiles[1], "mean_us": statistics.mean(times) * 1e6})
-                print(f"  {name:14} {peer:8} {clients:3} clients {rate:9.1f}/s   p50 {quantiles[0]:8.2f} ms   "
-                      f"p99 {quantiles[1]:8.2f} ms", flush=True)
-    for peer in results:
-        if peer == "aglow":
-            continue
+            ports[peer] = stack.enter_context(server(peer, model, options.program))
+        compare(name, ports, request, folder)
+        for _ in range(options.rounds):
+            for clients in options.clients:
+                for peer, port in ports.items():
+                    rows.setdefault((peer, clients), []).append(load(port, request, clients, options.seconds))
+            alone = load(ports["aglow"], request, 1, options.seconds)["p50_us"]
+            overheads.append(alone - bare(options.program, model, options.seconds))
+    results = {}
+    for (peer, clients), runs in rows.items():
+        rates, tails = [run["rate"] for run in runs], [run["p99_us"] / 1e3 for run in runs]
+        results.setdefault(peer, []).append({"clients": clients, "rate": statistics.median(rates),
+                                             "p99_ms": statistics.median(tails), "runs": runs})
+        print(f"  {name:14} {peer:8} {clients:3} clients {spread(rates)}/s   p99 {spread(tails)} ms")
+    ratios = {}
+    for peer in options.peers:
         best = max(results[peer], key=lambda row: row["rate"])
         rates = [row["rate"] for row in results["aglow"] if row["p99_ms"] <= best["p99_ms"]]
-        ratio = max(rates) / best["rate"] if rates else 0.0
-        print(f"  {name:14} aglow / {peer}: {ratio:.2f} at a p99 of {best['p99_ms']:.2f} ms")
-    with contextlib.suppress(subprocess.CalledProcessError):
-        print(f"  {name:14} overhead of a request: {results['aglow'][0]['mean_us'] - bare(options.program, model, 2):.0f} us")
-    return results
+        ratios[peer] = max(rates, default=0.0) / best["rate"]
+        print(f"  {name:14} aglow / {peer}: {ratios[peer]:.2f} at a p99 of {best['p99_ms']:.2f} ms")
+    print(f"  {name:14} overhead of a request: {spread(overheads)} us", flush=True)
+    return {"servers": results, "ratios": ratios, "overhead_us": overheads}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="instead of --models")
     parser.add_argument("--models", default="minilm,mobilenet_v2", help="of build/bench-models")
-    parser.add_argument("--peers", default="fastapi")
+    parser.add_argument("--peers", default="fastapi,ray")
     parser.add_argument("--clients", default="1,2,4,8")
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
     parser.add_argument("--dim", action="append", default=[], help="NAME=N: sizes of open dimensions")
     parser.add_argument("--program", default=ROOT / "build" / "aglow")
+    parser.add_argument("--export", help="the Python that has torch, which writes models that are not there yet")
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
     options.clients = [int(number) for number in options.clients.split(",")]
     options.dims = {name: int(size) for name, _, size in (dim.partition("=") for dim in options.dim)}
     files = options.files or [MODELS / f"{name}.onnx" for name in options.models.split(",")]
-    results = {pathlib.Path(file).stem: measure(options, file) for file in files}
+    missing = [pathlib.Path(file).stem for file in files if not pathlib.Path(file).exists()]
+    if missing and not options.files and options.export:
+        subprocess.run([options.export, ROOT / "bench" / "export_models.py", "--models", ",".join(missing)], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        results = {pathlib.Path(file).stem: measure(options, file, pathlib.Path(folder)) for file in files}
     folder = ROOT / "build" / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix="serve-", suffix=".json", delete=False) as file:
         json.dump(results, file, indent=1)
-    print(f"written to {file.name}")
+    print(f"written to {os.path.relpath(file.name, ROOT)}")
 
 
 if __name__ == "__main__":
