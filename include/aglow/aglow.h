@@ -264,6 +264,7 @@ typedef struct aglow_network_options {
   const char* devices;   /* names, with spaces between; any */
   int parts;             /* cut into so many; 0: whole, or cut where it does not fit */
   const char* criterion; /* of the cut: "memory", "time", "communication", "pipeline", "support" */
+  int most_replicas;     /* more of them while requests wait, on devices that have none yet */
 } aglow_network_options;
 
 /* Reads, compiles and loads a model file, and returns when it is ready. Where not all of it fits, nothing stays. */
@@ -303,6 +304,18 @@ typedef struct aglow_network_statistics {
 } aglow_network_statistics;
 aglow_status aglow_host_network_statistics(aglow_host* host, const char* name, const char* version,
                                            aglow_network_statistics* statistics);
+
+typedef struct aglow_device_statistics {
+  const char* name; /* lives as long as the host */
+  int healthy;
+  int64_t memory_limit, memory_used;
+  size_t waiting, running;
+  uint64_t runs, failures;
+  double utilisation; /* part of the time of all its lanes */
+} aglow_device_statistics;
+size_t aglow_host_device_count(const aglow_host* host);
+/* By number, in the order of aglow_host_new. */
+aglow_status aglow_host_device_statistics(aglow_host* host, size_t device, aglow_device_statistics* statistics);
 
 #ifdef __cplusplus
 }

@@ -409,6 +409,11 @@ public:
     detail::check(aglow_host_network_statistics(handle_.get(), network.c_str(), version.c_str(), &statistics));
     return statistics;
   }
+  std::vector<aglow_device_statistics> devices() const {
+    std::vector<aglow_device_statistics> all(aglow_host_device_count(handle_.get()));
+    for (size_t i = 0; i < all.size(); ++i) detail::check(aglow_host_device_statistics(handle_.get(), i, &all[i]));
+    return all;
+  }
   aglow_host* handle() const { return handle_.get(); }
 
 private:

@@ -43,7 +43,8 @@ class Model:
                external_data: bool) -> None: ...
 
 class Host:
-    def add(self, name: str, path: str, version: str, make_current: bool, replicas: int, queue: int, batch_rows: int,
+    def add(self, name: str, path: str, version: str, make_current: bool, replicas: int,
+            most_replicas: int, queue: int, batch_rows: int,
             batch_delay_us: int, batch_sizes: Sequence[int], devices: Sequence[str], parts: int, criterion: str,
             plan: Mapping[str, str], dims: Mapping[str, int], prepared: Mapping[str, Sequence[int]],
             cache: str) -> None: ...

@@ -44,16 +44,17 @@ class Host:
         self._specs: dict[tuple[str, str], Network] = {}
 
     def add(self, name: str, model: Union[str, "os.PathLike[str]"], *, version: str = "1", make_current: bool = True,
-            replicas: int = 1, queue: int = 1024, batch_rows: int = 1, batch_delay: float = 0.0,
+            replicas: int = 1, most_replicas: int = 0, queue: int = 1024, batch_rows: int = 1, batch_delay: float = 0.0,
             batch_sizes: Sequence[int] = (), devices: Sequence[str] = (), parts: int = 0, criterion: str = "memory",
             plan: Optional[Mapping[str, str]] = None, dims: Optional[Mapping[str, int]] = None,
             prepare: Optional[Mapping[str, Sequence[int]]] = None, cache: str = "off") -> None:
         """Compiles and loads a model file; it is ready when this returns. Where not all fits, nothing stays.
 
         Requests are joined row by row up to `batch_rows`; one waits for others at most `batch_delay` seconds, and rows
-        are filled up to the next of `batch_sizes`. With `parts`, or where no device has room, it is cut.
+        are filled up to the next of `batch_sizes`. With `parts`, a `plan` of nodes and devices, or where no device has
+        room, it is cut. While requests wait there are more copies, up to `most_replicas`, on devices without one.
         """
-        self._core.add(name, os.fspath(model), version, make_current, replicas, queue, batch_rows,
+        self._core.add(name, os.fspath(model), version, make_current, replicas, most_replicas, queue, batch_rows,
                        round(batch_delay * 1e6), sorted(batch_sizes), list(devices), parts, criterion,
                        dict(plan or {}), dict(dims or {}), {k: list(v) for k, v in (prepare or {}).items()}, cache)
         self._specs.clear()

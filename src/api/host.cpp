@@ -10,6 +10,7 @@
 #include "api/results.h"
 #include "api/tensors.h"
 #include "dynamic/model_source.h"
+#include "runtime/device.h"
 
 using namespace aglow;
 
@@ -23,13 +24,15 @@ std::string wordOf(const char* text) { return text == nullptr ? std::string() : 
 
 Result<NetworkOptions> networkOptions(const aglow_network_options& given) {
   const auto wrong = [](const char* what) { return Error{.code = Code::Usage, .message = what}; };
-  if (given.replicas < 0 || given.batch_rows < 0 || given.batch_delay_us < 0 || given.parts < 0)
+  if (given.replicas < 0 || given.most_replicas < 0 || given.batch_rows < 0 || given.batch_delay_us < 0 ||
+      given.parts < 0)
     return wrong("a number of a network's options is negative");
   if (given.batch_sizes == nullptr && given.batch_size_count > 0) return wrong("batch_sizes is null");
   NetworkOptions options;
   if (given.version != nullptr) options.version = given.version;
   options.makeCurrent = given.keep_current == 0;
   if (given.replicas > 0) options.replicas = given.replicas;
+  options.mostReplicas = given.most_replicas;
   if (given.queue > 0) options.queue = given.queue;
   if (given.batch_rows > 0) options.batch.rows = given.batch_rows;
   options.batch.delay = std::chrono::microseconds(given.batch_delay_us);
@@ -188,6 +191,21 @@ aglow_status aglow_host_network_statistics(aglow_host* host, const char* name, c
                        one.total.quantile(0.5),
                        one.total.quantile(0.9),
                        one.total.quantile(0.99)};
+    return AGLOW_OK;
+  });
+}
+
+size_t aglow_host_device_count(const aglow_host* host) { return host == nullptr ? 0 : host->host->devices().size(); }
+
+aglow_status aglow_host_device_statistics(aglow_host* host, size_t device, aglow_device_statistics* statistics) {
+  if (host == nullptr || statistics == nullptr) return wrongUse("an argument is null");
+  if (device >= host->host->devices().size()) return wrongUse("there is no device of this number");
+  return guarded([&] {
+    const DeviceManager& one = *host->host->devices()[device];
+    const DeviceStatistics facts = one.statistics();
+    *statistics = {one.name().c_str(), facts.healthy ? 1 : 0, facts.memoryLimit,
+                   facts.memoryUsed,   facts.waiting,         facts.running,
+                   facts.runs,         facts.failures,        facts.utilisation};
     return AGLOW_OK;
   });
 }

@@ -54,15 +54,16 @@ Host* openHost(const std::string& devices, size_t queue) {
 }
 
 void add(Host& host, const std::string& name, const std::string& path, const std::string& version, bool makeCurrent,
-         int replicas, size_t queue, int64_t batchRows, int64_t batchDelay, const std::vector<int64_t>& batchSizes,
-         const std::vector<std::string>& devices, size_t parts, const std::string& criterion,
-         const std::map<std::string, std::string>& plan, const std::map<std::string, int64_t>& dims,
-         const Sizes& prepared, const std::string& cache) {
+         int replicas, int mostReplicas, size_t queue, int64_t batchRows, int64_t batchDelay,
+         const std::vector<int64_t>& batchSizes, const std::vector<std::string>& devices, size_t parts,
+         const std::string& criterion, const std::map<std::string, std::string>& plan,
+         const std::map<std::string, int64_t>& dims, const Sizes& prepared, const std::string& cache) {
   HostManager& manager = managerOf(host);
   const NetworkOptions network{
       .version = version,
       .makeCurrent = makeCurrent,
       .replicas = replicas,
+      .mostReplicas = mostReplicas,
       .queue = queue,
       .batch = {.rows = batchRows, .delay = std::chrono::microseconds(batchDelay), .sizes = batchSizes},
       .devices = devices};
@@ -183,6 +184,7 @@ nb::dict statisticsOf(const Host& host) {
     row["waiting"] = one.waiting;
     row["running"] = one.running;
     row["replicas"] = one.replicas;
+    row["wanted"] = one.wanted;
     row["runs"] = one.runs;
     row["batches"] = batches;
     row["p50_us"] = one.total.quantile(0.5);

@@ -25,6 +25,7 @@ namespace {
 struct Entry {
   std::shared_ptr<ServedNetwork> network;
   std::shared_ptr<CompiledParts> parts;
+  uint64_t number = 0;  // in the order in which they were added
 };
 
 struct Versions {
@@ -32,9 +33,27 @@ struct Versions {
   std::string current;
 };
 
+template <class T>
+bool isDeviceFault(const Diagnosed<T>& outcome) {
+  return !outcome.ok() && std::ranges::any_of(outcome.diagnostics().errors(),
+                                              [](const Error& error) { return error.code == Code::Device; });
+}
+
+// Where a device fails while it is loaded, it is not among those that are chosen the next time; what was compiled
+// stays.
+Diagnosed<std::vector<std::shared_ptr<const Replica>>> provisionOnHealthy(CompiledParts& parts, const std::string& name,
+                                                                          int replicas, const DeviceList& devices) {
+  auto made = provision(parts, name, replicas, devices);
+  for (size_t failed = 0; failed < devices.size() && isDeviceFault(made); ++failed)
+    made = provision(parts, name, replicas, devices);
+  return made;
+}
+
 Status check(const NetworkOptions& options) {
   const auto wrong = [](std::string why) { return Error{.code = Code::Usage, .message = std::move(why)}; };
   if (options.replicas < 1 || options.replicas > 1024) return wrong("there are from 1 to 1024 replicas");
+  if (options.mostReplicas != 0 && (options.mostReplicas < options.replicas || options.mostReplicas > 1024))
+    return wrong("there are at least as many replicas at most as there are always, and no more than 1024");
   if (options.batch.rows < 1) return wrong("a batch has at least one row");
   if (options.batch.delay.count() < 0) return wrong("a delay is not negative");
   const std::vector<int64_t>& sizes = options.batch.sizes;
@@ -122,8 +141,8 @@ public:
       const std::lock_guard lock(mutex_);
       if (Status fine = exists(); !fine.ok()) return fine.error();
     }
-    Entry entry{nullptr, std::make_shared<CompiledParts>(source)};
-    auto made = provision(*entry.parts, name, replicas, *allowed);
+    Entry entry{.network = nullptr, .parts = std::make_shared<CompiledParts>(source)};
+    auto made = provisionOnHealthy(*entry.parts, name, replicas, *allowed);
     if (!made.ok()) return made.diagnostics();
     const ServedNetwork::Host host{.clock = options_.clock,
                                    .attempts = options_.attempts,
@@ -136,8 +155,11 @@ public:
     const std::lock_guard lock(mutex_);
     if (Status fine = exists(); !fine.ok()) return fine.error();
     Versions& versions = networks_[name];
+    entry.number = ++lastEntry_;
+    if (entry.network->isElastic()) ++elastic_;
     versions.byVersion[version] = std::move(entry);
     if (makeCurrent || versions.current.empty()) versions.current = version;
+    changed_.notify_all();
     return Unit{};
   }
 
@@ -152,16 +174,19 @@ public:
       for (auto it = byVersion.begin(); it != byVersion.end();)
         if (version.empty() || it->first == version) {
           removed.push_back(it->second.network);
+          if (removed.back()->isElastic()) --elastic_;
           leaving_.push_back(std::move(it->second));
           it = byVersion.erase(it);
         } else {
           ++it;
         }
-      // The latest of those that are left takes over.
+      // Of those that are left the one that was added last takes over.
       if (byVersion.empty())
         networks_.erase(found);
       else if (!byVersion.contains(found->second.current))
-        found->second.current = byVersion.rbegin()->first;
+        found->second.current = std::max_element(byVersion.begin(), byVersion.end(), [](const auto& a, const auto& b) {
+                                  return a.second.number < b.second.number;
+                                })->first;
     }
     for (const auto& network : removed)
       network->retire([weak = weak_from_this(), raw = network.get()] {
@@ -394,12 +419,13 @@ private:
     changed_.notify_all();
   }
 
-  // Replicas that are missing are made again, as far as there is room; failed devices are asked whether they are back.
+  // Replicas that are missing are made again, as far as there is room; failed devices are asked whether they are back;
+  // and networks whose number of replicas follows the load are looked at.
   void upkeepLoop() {
     std::unique_lock lock(mutex_);
     while (!ends_) {
       const bool broken = std::any_of(devices_.begin(), devices_.end(), [](const auto& d) { return !d->healthy(); });
-      if (!damaged_ && !broken) {
+      if (!damaged_ && !broken && elastic_ == 0) {
         changed_.wait(lock);
         continue;
       }
@@ -408,6 +434,7 @@ private:
       damaged_ = false;
       lock.unlock();
       for (const auto& device : devices_) device->recover();
+      for (const Entry& entry : entries()) entry.network->adaptToLoad();
       restoreReplicas();
       lock.lock();
     }
@@ -419,12 +446,20 @@ private:
       // One that was made while its device failed.
       for (const auto& device : devices_)
         if (!device->healthy()) network.dropReplicasOn(*device);
-      const auto wanted = static_cast<size_t>(network.options().replicas);
+      const auto always = static_cast<size_t>(network.options().replicas);
       Diagnostics why;
-      while (network.replicas() < wanted && why.empty()) {
-        auto made = provision(*entry.parts, network.name(), 1, *devicesFor(network.options()));
+      while (network.replicas() < network.wanted() && why.empty()) {
+        DeviceList devices = *devicesFor(network.options());
+        // What is there for the load alone helps only where no other replica is.
+        const bool forLoad = network.replicas() >= always;
+        if (forLoad)
+          for (const DeviceManager* used : network.devicesInUse())
+            std::erase_if(devices, [&](const auto& device) { return device.get() == used; });
+        auto made = provisionOnHealthy(*entry.parts, network.name(), 1, devices);
         if (made.ok())
           network.addReplica(std::move(made->front()));
+        else if (forLoad)
+          network.giveUpGrowth();
         else
           why = made.diagnostics();
       }
@@ -453,6 +488,8 @@ private:
   std::vector<Entry> leaving_;                     // removed, with requests that are not answered yet
   std::unordered_map<RequestId, Place> requests_;  // accepted and not answered
   RequestId lastRequest_ = 0;
+  uint64_t lastEntry_ = 0;
+  size_t elastic_ = 0;  // networks whose replicas follow the load
   uint64_t refused_ = 0;
   bool draining_ = false, damaged_ = false, ends_ = false;
   std::vector<std::function<void()>> drained_;

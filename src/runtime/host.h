@@ -29,6 +29,7 @@ struct NetworkOptions {
   std::string version = "1";
   bool makeCurrent = true;  // once it is ready, requests that name no version get this one
   int replicas = 1;         // copies, on different devices where there are enough
+  int mostReplicas = 0;     // more of them while requests wait, up to so many, on devices that have none yet
   size_t queue = 1024;      // requests that may be under way or wait; one more is refused
   BatchOptions batch = {};
   std::vector<std::string> devices = {};  // where it may go, by their names; empty: anywhere
@@ -38,7 +39,7 @@ struct HostOptions {
   std::vector<DeviceSpec> devices;       // none: one of all cores
   size_t queue = 16384;                  // requests of all networks together
   int attempts = 3;                      // of a request whose device fails under it
-  std::chrono::milliseconds probe{200};  // how often it is looked whether a failed device has come back
+  std::chrono::milliseconds probe{200};  // how often it is looked whether a failed device has come back, and at loads
   std::shared_ptr<Clock> clock = {};     // none: that of the machine
 };
 

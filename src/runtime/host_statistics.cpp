@@ -40,6 +40,13 @@ double LatencyHistogram::quantile(double part) const {
   return upperEnd(buckets_.size() - 1);
 }
 
+std::vector<std::pair<double, uint64_t>> LatencyHistogram::ranges() const {
+  std::vector<std::pair<double, uint64_t>> filled;
+  for (size_t i = 0; i < buckets_.size(); ++i)
+    if (buckets_[i] > 0) filled.emplace_back(upperEnd(i), buckets_[i]);
+  return filled;
+}
+
 uint64_t LatencyHistogram::upTo(double microseconds) const {
   uint64_t seen = 0;
   for (size_t i = 0; i < buckets_.size() && upperEnd(i) <= microseconds; ++i) seen += buckets_[i];

@@ -22,6 +22,8 @@ public:
   double quantile(double part) const;
   // How many took at most as long.
   uint64_t upTo(double microseconds) const;
+  // The ranges that have any, in order: the upper end of each in microseconds, and how many lie in it.
+  std::vector<std::pair<double, uint64_t>> ranges() const;
 
 private:
   static constexpr int kSteps = 8, kOctaves = 40;

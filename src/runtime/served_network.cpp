@@ -17,6 +17,9 @@ bool anyState(const PartGraph& graph) {
   return std::any_of(graph.parts.begin(), graph.parts.end(), [](const NetworkPart& part) { return part.hasState; });
 }
 
+// Looks at the load after which the number of replicas changes: it grows soon, and shrinks late.
+constexpr int kLooksToGrow = 2, kLooksToShrink = 25;
+
 // As many runs as keep every device of it busy, and one that waits.
 size_t mostRuns(const Replica& replica) {
   size_t lanes = 1;
@@ -33,7 +36,8 @@ ServedNetwork::ServedNetwork(std::string name, std::shared_ptr<const NetworkSour
       graph_(source_, &source_->graph()),
       options_(std::move(options)),
       host_(std::move(host)),
-      hasState_(anyState(*graph_)) {}
+      hasState_(anyState(*graph_)),
+      wanted_(static_cast<size_t>(options_.replicas)) {}
 
 Status ServedNetwork::admit(const RequestPtr& request) {
   const auto refuse = [&](Error why) {
@@ -255,6 +259,48 @@ size_t ServedNetwork::replicas() const {
   return replicas_.size();
 }
 
+size_t ServedNetwork::wanted() const {
+  const std::lock_guard lock(mutex_);
+  return wanted_;
+}
+
+void ServedNetwork::adaptToLoad() {
+  std::shared_ptr<InUse> dropped;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  if (!isElastic() || retired_ || replicas_.size() < wanted_) return;
+  const bool crowded = !waiting_.empty() && freeReplicas().empty();
+  const auto idlest = std::min_element(replicas_.begin(), replicas_.end(),
+                                       [](const auto& a, const auto& b) { return a->underWay < b->underWay; });
+  size_t room = 0;  // of the others
+  for (auto it = replicas_.begin(); it != replicas_.end(); ++it)
+    if (it != idlest) room += (*it)->most;
+  crowdedLooks_ = crowded ? crowdedLooks_ + 1 : 0;
+  quietLooks_ = waiting_.empty() && runs_ * 2 < room ? quietLooks_ + 1 : 0;
+  if (crowdedLooks_ >= kLooksToGrow && wanted_ < static_cast<size_t>(options_.mostReplicas)) {
+    crowdedLooks_ = 0;
+    ++wanted_;
+  } else if (quietLooks_ >= kLooksToShrink && wanted_ > static_cast<size_t>(options_.replicas)) {
+    quietLooks_ = 0;
+    --wanted_;
+    dropped = *idlest;
+    replicas_.erase(idlest);
+  }
+}
+
+void ServedNetwork::giveUpGrowth() {
+  const std::lock_guard lock(mutex_);
+  wanted_ = std::max(static_cast<size_t>(options_.replicas), replicas_.size());
+  crowdedLooks_ = -kLooksToShrink;  // not again at once
+}
+
+std::vector<const DeviceManager*> ServedNetwork::devicesInUse() const {
+  std::vector<const DeviceManager*> devices;
+  const std::lock_guard lock(mutex_);
+  for (const auto& use : replicas_)
+    for (const auto& part : use->replica->parts) devices.push_back(&part->device());
+  return devices;
+}
+
 void ServedNetwork::dropReplicasOn(const DeviceManager& device) {
   std::vector<std::shared_ptr<InUse>> dropped;  // what they hold goes after the lock
   const std::lock_guard lock(mutex_);
@@ -330,7 +376,7 @@ NetworkStatistics ServedNetwork::statistics() const {
   all.waiting = waiting_.size();
   all.running = running_;
   all.replicas = replicas_.size();
-  all.wanted = static_cast<size_t>(options_.replicas);
+  all.wanted = wanted_;
   return all;
 }
 

@@ -39,6 +39,16 @@ public:
   // Replicas as they come and go. One with a part on a device that has failed is let go of.
   void addReplica(std::shared_ptr<const Replica> replica);
   size_t replicas() const;
+  // As many as there should be now: what the options say, and more under load.
+  size_t wanted() const;
+  bool isElastic() const { return options_.mostReplicas > options_.replicas; }
+  // Looks at the load, again and again: one replica more where requests wait at two looks in a row, one less where
+  // those that are left have had room to spare for a while. The one that is let go of ends its runs.
+  void adaptToLoad();
+  // A replica that was wanted because of the load has no place.
+  void giveUpGrowth();
+  // The devices that have a part of any replica.
+  std::vector<const DeviceManager*> devicesInUse() const;
   void dropReplicasOn(const DeviceManager& device);
   // Ends what waits where nothing can run it, with the reason.
   void failWaiting(const Error& why);
@@ -79,6 +89,8 @@ private:
   size_t running_ = 0;   // requests in runs
   size_t underWay_ = 0;  // accepted and not answered
   size_t runs_ = 0;      // batches under way
+  size_t wanted_ = 1;    // replicas
+  int crowdedLooks_ = 0, quietLooks_ = 0;
   Clock::Timer delayed_ = 0;
   bool retired_ = false;
   std::string fault_;  // why there is no replica

@@ -22,11 +22,8 @@ Json portsJson(const std::vector<PortSpec>& ports) {
 }
 
 Json latencyJson(const LatencyHistogram& times) {
-  return {{"count", times.count()},
-          {"p50_us", times.quantile(0.5)},
-          {"p90_us", times.quantile(0.9)},
-          {"p99_us", times.quantile(0.99)},
-          {"sum_us", times.sum()}};
+  return {{"count", times.count()},         {"p50_us", times.quantile(0.5)}, {"p90_us", times.quantile(0.9)},
+          {"p99_us", times.quantile(0.99)}, {"sum_us", times.sum()},         {"ranges_us", times.ranges()}};
 }
 
 }  // namespace
@@ -67,14 +64,13 @@ std::string indexJson(const std::vector<IndexRow>& rows) {
 }
 
 std::string statusJson(const Service& service, const Counters& counters) {
-  const HostStatistics statistics = service.host().statistics();
+  const HostStatistics statistics = service.statistics();
   Json models = Json::array(), devices = Json::array();
   for (const NetworkStatistics& network : statistics.networks) {
     Json batches = Json::object();
     for (const auto& [rows, count] : network.batches) batches[std::to_string(rows)] = count;
-    // The host knows a version by its number in the repository and that of the load.
     models.push_back({{"name", network.name},
-                      {"version", network.version.substr(0, network.version.rfind('.'))},
+                      {"version", network.version},
                       {"current", network.current},
                       {"accepted", network.accepted},
                       {"refused", network.refused},

@@ -58,6 +58,7 @@ constexpr Row<NetworkStatistics> kOfNetworks[] = {
     {"aglow_requests_waiting", "gauge", "Requests in the queue", [](const auto& n) { return double(n.waiting); }},
     {"aglow_requests_running", "gauge", "Requests that run", [](const auto& n) { return double(n.running); }},
     {"aglow_replicas", "gauge", "Copies that can run", [](const auto& n) { return double(n.replicas); }},
+    {"aglow_replicas_wanted", "gauge", "Copies that there should be", [](const auto& n) { return double(n.wanted); }},
     {"aglow_runs_total", "counter", "Runs, of one or more requests", [](const auto& n) { return double(n.runs); }},
 };
 
@@ -104,10 +105,9 @@ constexpr double kBounds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.0
 }  // namespace
 
 std::string metricsText(const Service& service, const Counters& counters) {
-  const HostStatistics statistics = service.host().statistics();
+  const HostStatistics statistics = service.statistics();
   const auto labelsOf = [](const NetworkStatistics& network) {
-    return fmt::format(R"(model="{}",version="{}")", label(network.name),
-                       label(network.version.substr(0, network.version.rfind('.'))));
+    return fmt::format(R"(model="{}",version="{}")", label(network.name), label(network.version));
   };
   Text text;
   for (const auto& row : kOfServer) {

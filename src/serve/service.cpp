@@ -97,15 +97,13 @@ Status Service::loadNow(const std::string& name) {
 }
 
 Status Service::loadVersion(const std::string& name, const std::string& version, const std::string& file) {
-  auto source = options_.open(file);
-  if (!source.ok()) return firstOf(source.diagnostics());
   auto model = std::make_shared<ServedModel>(
       ServedModel{.name = name, .version = version, .network = fmt::format("{}.{}", version, ++loads_)});
-  model->spec = (*source)->spec();
   NetworkOptions options = options_.network;
   options.version = model->network;
-  auto added = host_.addNetwork(name, *std::move(source), std::move(options));
-  if (!added.ok()) return firstOf(added.diagnostics());
+  if (auto added = options_.add(host_, name, file, options); !added.ok()) return firstOf(added.diagnostics());
+  AGLOW_TRY(NetworkInfo info, host_.network(name, model->network));
+  model->spec = std::move(info.spec);
   std::shared_ptr<const ServedModel> before = model;
   {
     const std::unique_lock lock(mutex_);
@@ -218,6 +216,24 @@ bool Service::modelReady(const std::string& name, const std::string& version) co
   if (!model.ok()) return false;
   const auto info = host_.network(name, (*model)->network);
   return info.ok() && info->ready;
+}
+
+HostStatistics Service::statistics() const {
+  HostStatistics all = host_.statistics();
+  const std::shared_lock lock(mutex_);
+  std::vector<NetworkStatistics> served;
+  for (const auto& [name, versions] : models_)
+    for (const auto& [version, model] : versions.loaded) {
+      const auto found = std::ranges::find_if(all.networks, [&](const NetworkStatistics& network) {
+        return network.name == name && network.version == model->network;
+      });
+      if (found == all.networks.end()) continue;
+      served.push_back(std::move(*found));
+      served.back().version = version;
+      served.back().current = version == versions.current;
+    }
+  all.networks = std::move(served);
+  return all;
 }
 
 bool Service::ready() const {

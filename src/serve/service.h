@@ -36,8 +36,10 @@ struct IndexRow {
 struct ServiceOptions {
   std::vector<std::string> models;  // files and folders
   NetworkOptions network;           // of each; the version is the repository's
-  // Opens a model file for the host.
-  std::function<Diagnosed<std::shared_ptr<const NetworkSource>>(const std::string& path)> open;
+  // Puts a model file on the host, whole or in parts.
+  std::function<Diagnosed<Unit>(HostManager& host, const std::string& name, const std::string& path,
+                                const NetworkOptions& network)>
+      add;
 };
 
 class Service {
@@ -70,6 +72,8 @@ public:
   bool ready() const;
   // From now on it is not ready; requests are still run.
   void end() { ending_ = true; }
+  // The host's, with models under their versions of the repository: each once, also while one replaces another.
+  HostStatistics statistics() const;
   // No load is under way or waits.
   bool idle() const { return pending_ == 0; }
   HostManager& host() const { return host_; }

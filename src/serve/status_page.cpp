@@ -17,17 +17,27 @@ th:first-child,td:first-child{text-align:left}svg{width:16em;height:3em;backgrou
 </style></head><body>
 <h1 id="title">aglow</h1><p id="note"></p>
 <table><thead><tr><th>model</th><th>requests/s</th><th>waiting</th><th>running</th><th>refused</th><th>failed</th>
-<th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>latency, <span style="color:#2a7">p50</span>
+<th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>latency of the last 10 s, <span style="color:#2a7">p50</span>
 <span style="color:#c80">p90</span> <span style="color:#c33">p99</span></th></tr></thead><tbody id="models"></tbody></table>
 <table><thead><tr><th>device</th><th>backend</th><th>state</th><th>memory MB</th><th>waiting</th><th>running</th>
 <th>runs</th><th>in use</th></tr></thead><tbody id="devices"></tbody></table>
 <script>
 "use strict";
-const kept = 300, history = new Map();
+const kept = 300, looks = 10, history = new Map();
 let token = "", before = null;
 const $ = id => document.getElementById(id);
 const cell = (row, text, bad) => { const td = row.insertCell(); td.textContent = text; if (bad) td.className = "bad"; return td; };
-const ms = us => (us / 1000).toFixed(2);
+const ms = us => us > 0 ? (us / 1000).toFixed(2) : "-";
+// What came between two looks at counts that only grow, and the time below which a part of it lies.
+const between = (now, then) => {
+  const old = new Map(then);
+  return now.map(([end, n]) => [end, n - (old.get(end) || 0)]).filter(([, n]) => n > 0);
+};
+const quantile = (ranges, part) => {
+  let left = part * ranges.reduce((all, [, n]) => all + n, 0);
+  for (const [end, n] of ranges) if ((left -= n) <= 0) return end;
+  return 0;
+};
 function curves(points) {
   const ns = "http://www.w3.org/2000/svg", svg = document.createElementNS(ns, "svg");
   svg.setAttribute("viewBox", "0 0 " + kept + " 60");
@@ -46,16 +56,20 @@ function show(status, now) {
   $("note").textContent = status.connections + " connections, " + (status.buffered_bytes / 1e6).toFixed(1) + " MB of requests";
   const models = document.createElement("tbody"), devices = document.createElement("tbody");
   for (const m of status.models) {
-    const key = m.name + " " + m.version, past = history.get(key) || {points: []}, row = models.insertRow();
+    const key = m.name + " " + m.version, past = history.get(key) || {points: [], ranges: []}, row = models.insertRow();
     const rate = before && past.done !== undefined ? (m.succeeded - past.done) / ((now - before) / 1000) : 0;
     past.done = m.succeeded;
-    past.points.push({p50: m.total.p50_us, p90: m.total.p90_us, p99: m.total.p99_us});
+    const last = between(m.total.ranges_us, past.ranges[0] || []);
+    past.ranges.push(m.total.ranges_us);
+    past.ranges.splice(0, past.ranges.length - looks);
+    const recent = {p50: quantile(last, .5), p90: quantile(last, .9), p99: quantile(last, .99)};
+    past.points.push(recent);
     past.points.splice(0, past.points.length - kept);
     history.set(key, past);
     cell(row, m.name + " / " + m.version + (m.current ? "" : " (not current)"), m.replicas < m.wanted);
     cell(row, rate.toFixed(1)); cell(row, m.waiting); cell(row, m.running);
     cell(row, m.refused, m.refused > 0); cell(row, m.failed, m.failed > 0);
-    cell(row, ms(m.total.p50_us)); cell(row, ms(m.total.p90_us)); cell(row, ms(m.total.p99_us));
+    cell(row, ms(recent.p50)); cell(row, ms(recent.p90)); cell(row, ms(recent.p99));
     row.insertCell().append(curves(past.points));
   }
   for (const d of status.devices) {

@@ -1,13 +1,16 @@
-"""The pages of models in a real browser: no script fails, every view opens, what is clicked tells what it is."""
+"""Pages in a real browser. Of models: no script fails, every view opens, what is clicked tells what it is. Of the server: it
+shows models, queues and latencies."""
 import json
 import re
 import shutil
 import subprocess
+import time
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from servers import affine, saved, serving
 
 webdriver = pytest.importorskip("selenium.webdriver")
 By = pytest.importorskip("selenium.webdriver.common.by").By
@@ -160,3 +163,29 @@ def test_buffers_and_instructions_tell_what_they_are(browser, page):
     assert browser.find_element(By.CSS_SELECTOR, "section.view.graph").is_displayed()
     assert complaints(browser) == []
 
+
+def test_the_server_shows_models_queues_and_latencies(browser, program, tmp_path):
+    with serving(program, saved(tmp_path / "models", affine=affine(), second=affine(3))) as one:
+        browser.get("about:blank")
+        browser.get_log("browser")
+        browser.get(f"http://{one.http}/")
+        end = time.monotonic() + 60
+        cells = []
+        while time.monotonic() < end:
+            for _ in range(20):
+                assert one.infer("affine", {"x": np.ones((1, 3), np.float32)})[0] == 200
+            # The page makes its rows anew every second.
+            cells = browser.execute_script(
+                "return [...document.querySelectorAll('#models tr')].map(row => [...row.cells].map(c => c.textContent))")
+            if cells and float(cells[0][1]) > 0 and cells[0][6] != "-":
+                break
+            time.sleep(0.2)
+        assert [row[0] for row in cells] == ["affine / 1", "second / 1"]
+        assert float(cells[0][1]) > 0 and 0 < float(cells[0][6]) <= float(cells[0][8]), cells
+        points = browser.execute_script("return document.querySelector('#models svg polyline.p99').getAttribute('points')")
+        assert re.search(r"[0-9]+,[0-9.]+", points)
+        devices = browser.execute_script("return [...document.querySelectorAll('#devices td')].map(c => c.textContent)")
+        assert devices[2] == "runs"
+        names = browser.execute_script("return performance.getEntriesByType('resource').map(e => new URL(e.name).host)")
+        assert set(names) <= {one.http, ""}, "the page loads something from elsewhere"
+        assert complaints(browser) == []

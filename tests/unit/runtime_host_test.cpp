@@ -119,6 +119,83 @@ TEST(Host, SwitchesVersionsAtOnce) {
   EXPECT_EQ(host->removeNetwork("scale").error().code, Code::UnknownNetwork);
 }
 
+TEST(Host, TheVersionThatWasAddedLastTakesOver) {
+  const auto host = hostOf("interpreter");
+  for (const char* version : {"9", "10", "11"})
+    ASSERT_TRUE(host->addNetwork("scale", scaling(2), {.version = version}).ok());
+  ASSERT_TRUE(host->removeNetwork("scale", "11").ok());
+  EXPECT_EQ(host->network("scale")->version, "10");
+}
+
+TEST(Host, HasMoreReplicasWhileRequestsWait) {
+  const auto host = hostOf(
+      "sim:interpreter,name=a,latency=1ms,queue=1 sim:interpreter,name=b,latency=1ms,queue=1 "
+      "sim:interpreter,name=c,latency=1ms,queue=1",
+      {.devices = {}, .probe = 1ms});
+  EXPECT_FALSE(host->addNetwork("double", scaling(2), {.replicas = 3, .mostReplicas = 2}).ok());
+  ASSERT_TRUE(host->addNetwork("double", scaling(2), {.mostReplicas = 3}).ok());
+  const auto replicas = [&] { return host->statistics().networks.front().replicas; };
+  EXPECT_EQ(replicas(), 1U);
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (replicas() < 3 && std::chrono::steady_clock::now() < until) {
+    std::vector<std::future<RunReply>> replies;
+    for (int i = 0; i < 30; ++i)
+      replies.push_back(host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4})}));
+    for (std::future<RunReply>& reply : replies) {
+      RunReply answer = reply.get();
+      EXPECT_EQ(numbersOf(answer), (std::vector<double>{2, 4, 6, 8}));
+    }
+  }
+  EXPECT_EQ(replicas(), 3U);
+  for (const DeviceStatistics& device : host->statistics().devices) EXPECT_EQ(device.parts, 1U) << device.name;
+  while (replicas() > 1 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(replicas(), 1U);
+  EXPECT_EQ(host->statistics().networks.front().wanted, 1U);
+}
+
+TEST(Host, MakesNoReplicaThatHasNoRoom) {
+  const auto host = hostOf("sim:interpreter,name=a,latency=1ms,queue=1 sim:interpreter,name=b,memory=1",
+                           {.devices = {}, .probe = 1ms});
+  ASSERT_TRUE(host->addNetwork("double", scaling(2), {.mostReplicas = 2}).ok());
+  std::vector<std::future<RunReply>> replies;
+  for (int i = 0; i < 60; ++i)
+    replies.push_back(host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4})}));
+  for (std::future<RunReply>& reply : replies) EXPECT_TRUE(reply.get().outputs.ok());
+  EXPECT_EQ(host->statistics().networks.front().replicas, 1U);
+}
+
+// Inputs of the next run are copied while the answer of the one before it is on its way.
+TEST(Host, SimulatedCopiesGoBothWaysAtOnce) {
+  Simulated simulated("sim:interpreter,copy=16");  // a second for four floats
+  ASSERT_TRUE(simulated.host->addNetwork("double", scaling(2)).ok());
+  auto first = simulated.host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4})});
+  auto second = simulated.host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4})});
+  simulated.clock->advance(2001ms);
+  EXPECT_TRUE(ready(first));
+  EXPECT_FALSE(ready(second));
+  simulated.clock->advance(1000ms);
+  EXPECT_TRUE(ready(second));
+}
+
+TEST(Host, SimulatedFailuresComeAndGo) {
+  Simulated simulated("sim:interpreter,name=a,fails=10s,repair=1s", {.devices = {}, .probe = 1ms});
+  HostManager& host = *simulated.host;
+  ASSERT_TRUE(host.addNetwork("double", scaling(2)).ok());
+  const auto becomes = [&](bool ready) {
+    const auto until = std::chrono::steady_clock::now() + 30s;
+    while (host.network("double")->ready != ready && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(1ms);
+    return host.network("double")->ready == ready;
+  };
+  for (uint64_t times = 1; times <= 2; ++times) {
+    simulated.clock->advance(10s);
+    EXPECT_TRUE(becomes(false));
+    EXPECT_EQ(host.statistics().devices.front().failures, times);
+    simulated.clock->advance(1s);
+    EXPECT_TRUE(becomes(true));
+  }
+}
+
 TEST(Host, RefusesWhatIsTooMuch) {
   Simulated simulated("sim:interpreter,latency=1ms,queue=1");
   HostManager& host = *simulated.host;

@@ -31,11 +31,43 @@ std::string_view metadataOf(const Context& context, const char* key) {
   return {found->second.data(), found->second.size()};
 }
 
+// A call from its begin to its end: its trace goes back at once, and its end is counted and may be logged.
+class Call {
+public:
+  Call(Context& context, Counters& counters, const Log& log, std::string_view method, std::string_view model = {})
+      : counters_(counters), log_(log), method_(method), trace_(traceOf(metadataOf(context, "traceparent"))) {
+    context.AddInitialMetadata("traceparent", trace_.header());
+    if (log.shows(LogLevel::Requests)) model_ = model;
+  }
+
+  void ended(const Status& status) const {
+    counters_.countGrpc(status.error_code());
+    if (!log_.shows(LogLevel::Requests)) return;
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start_;
+    log_.write(LogLevel::Requests, "request",
+               {{"protocol", "grpc"},
+                {"method", method_},
+                {"model", std::string_view(model_)},
+                {"status", int64_t{status.error_code()}},
+                {"ms", took.count()},
+                {"trace_id", std::string_view(trace_.id)},
+                {"span_id", std::string_view(trace_.span)}});
+  }
+
+private:
+  Counters& counters_;
+  const Log& log_;
+  std::string_view method_;
+  std::string model_;
+  Trace trace_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 // One call of ModelInfer. Its answer may come before or after the client takes the call back.
 class InferCall : public Reactor {
 public:
-  InferCall(Service& service, Counters& counters, inference::ModelInferResponse& response)
-      : service_(service), counters_(counters), response_(response) {}
+  InferCall(Service& service, Call call, inference::ModelInferResponse& response)
+      : service_(service), call_(std::move(call)), response_(response) {}
 
   void begin(Context& context, std::shared_ptr<const inference::ModelInferRequest> message, const Limits& limits) {
     auto request = fromMessage(std::move(message), limits);
@@ -59,7 +91,7 @@ public:
 
 private:
   void answer(const Status& status) {
-    counters_.countGrpc(status.error_code());
+    call_.ended(status);
     Finish(status);
   }
   // What is cancelled before its number is known is cancelled here.
@@ -89,7 +121,7 @@ private:
   }
 
   Service& service_;
-  Counters& counters_;
+  const Call call_;
   inference::ModelInferResponse& response_;
   std::mutex mutex_;
   RequestId id_ = 0;
@@ -113,32 +145,35 @@ public:
   Reactor* ServerLive(Context* context, const inference::ServerLiveRequest*,
                       inference::ServerLiveResponse* response) override {
     response->set_live(true);
-    return finish(context, Status::OK);
+    return finish(context, callOf(context, "ServerLive"), Status::OK);
   }
   Reactor* ServerReady(Context* context, const inference::ServerReadyRequest*,
                        inference::ServerReadyResponse* response) override {
     response->set_ready(service_.ready());
-    return finish(context, Status::OK);
+    return finish(context, callOf(context, "ServerReady"), Status::OK);
   }
   Reactor* ModelReady(Context* context, const inference::ModelReadyRequest* request,
                       inference::ModelReadyResponse* response) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "ModelReady", request->name());
+    if (auto refused = refusal(context, call)) return refused;
     response->set_ready(service_.modelReady(request->name(), request->version()));
-    return finish(context, Status::OK);
+    return finish(context, call, Status::OK);
   }
   Reactor* ServerMetadata(Context* context, const inference::ServerMetadataRequest*,
                           inference::ServerMetadataResponse* response) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "ServerMetadata");
+    if (auto refused = refusal(context, call)) return refused;
     response->set_name(std::string(kServerName));
     response->set_version(AGLOW_VERSION);
     for (const std::string_view extension : kExtensions) response->add_extensions(std::string(extension));
-    return finish(context, Status::OK);
+    return finish(context, call, Status::OK);
   }
   Reactor* ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,
                          inference::ModelMetadataResponse* response) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "ModelMetadata", request->name());
+    if (auto refused = refusal(context, call)) return refused;
     const auto model = service_.find(request->name(), request->version());
-    if (!model.ok()) return finish(context, statusFor(model.error()));
+    if (!model.ok()) return finish(context, call, statusFor(model.error()));
     response->set_name((*model)->name);
     for (const std::string& version : service_.versionsOf(request->name())) response->add_versions(version);
     response->set_platform("aglow");
@@ -152,29 +187,31 @@ public:
     };
     add((*model)->spec.inputs, response->mutable_inputs());
     add((*model)->spec.outputs, response->mutable_outputs());
-    return finish(context, Status::OK);
+    return finish(context, call, Status::OK);
   }
   Reactor* ModelInfer(Context* context, const inference::ModelInferRequest* request,
                       inference::ModelInferResponse* response) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "ModelInfer", request->model_name());
+    if (auto refused = refusal(context, call)) return refused;
     // A run goes on to read its inputs when its call is taken back: they move to where they live as long as it does.
     auto kept = std::make_shared<inference::ModelInferRequest>();
     kept->Swap(const_cast<inference::ModelInferRequest*>(request));
-    auto* call = new InferCall(service_, counters_, *response);
-    call->begin(*context, std::move(kept), options_.limits);
-    return call;
+    auto* infer = new InferCall(service_, call, *response);
+    infer->begin(*context, std::move(kept), options_.limits);
+    return infer;
   }
   ::grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>* ModelStreamInfer(
       Context* context) override {
     const Status status = authorized(*context) ? Status(::grpc::StatusCode::UNIMPLEMENTED,
                                                         "this server gives one answer to a request: call ModelInfer")
                                                : unauthenticated();
-    counters_.countGrpc(status.error_code());
+    Call(*context, counters_, log_, "ModelStreamInfer").ended(status);
     return new RefusedStream(status);
   }
   Reactor* RepositoryIndex(Context* context, const inference::RepositoryIndexRequest* request,
                            inference::RepositoryIndexResponse* response) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "RepositoryIndex");
+    if (auto refused = refusal(context, call)) return refused;
     for (const IndexRow& row : service_.index()) {
       if (request->ready() && !row.ready) continue;
       auto* to = response->add_models();
@@ -183,20 +220,22 @@ public:
       to->set_state(row.ready ? "READY" : "UNAVAILABLE");
       to->set_reason(row.reason);
     }
-    return finish(context, Status::OK);
+    return finish(context, call, Status::OK);
   }
   Reactor* RepositoryModelLoad(Context* context, const inference::RepositoryModelLoadRequest* request,
                                inference::RepositoryModelLoadResponse*) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "RepositoryModelLoad", request->model_name());
+    if (auto refused = refusal(context, call)) return refused;
     Reactor* reactor = context->DefaultReactor();
-    service_.load(request->model_name(), [this, reactor](const aglow::Status& done) { end(reactor, done); });
+    service_.load(request->model_name(), [call, reactor](const aglow::Status& done) { end(reactor, call, done); });
     return reactor;
   }
   Reactor* RepositoryModelUnload(Context* context, const inference::RepositoryModelUnloadRequest* request,
                                  inference::RepositoryModelUnloadResponse*) override {
-    if (auto refused = refusal(context)) return refused;
+    const Call call = callOf(context, "RepositoryModelUnload", request->model_name());
+    if (auto refused = refusal(context, call)) return refused;
     Reactor* reactor = context->DefaultReactor();
-    service_.unload(request->model_name(), [this, reactor](const aglow::Status& done) { end(reactor, done); });
+    service_.unload(request->model_name(), [call, reactor](const aglow::Status& done) { end(reactor, call, done); });
     return reactor;
   }
 
@@ -210,24 +249,22 @@ private:
   static Status unauthenticated() {
     return {::grpc::StatusCode::UNAUTHENTICATED, "a bearer token is asked for, and it has to be the right one"};
   }
-  // What every call begins with: the trace goes back, and who has no token gets nothing else.
-  Reactor* refusal(Context* context) const {
-    const Trace trace = traceOf(metadataOf(*context, "traceparent"));
-    context->AddInitialMetadata("traceparent", trace.header());
-    log_.write(
-        LogLevel::Requests, "request",
-        {{"protocol", "grpc"}, {"trace_id", std::string_view(trace.id)}, {"span_id", std::string_view(trace.span)}});
-    return authorized(*context) ? nullptr : finish(context, unauthenticated());
+  Call callOf(Context* context, std::string_view method, std::string_view model = {}) const {
+    return {*context, counters_, log_, method, model};
   }
-  Reactor* finish(Context* context, const Status& status) const {
-    counters_.countGrpc(status.error_code());
+  // Who has no token gets nothing else.
+  Reactor* refusal(Context* context, const Call& call) const {
+    return authorized(*context) ? nullptr : finish(context, call, unauthenticated());
+  }
+  static Reactor* finish(Context* context, const Call& call, const Status& status) {
+    call.ended(status);
     Reactor* reactor = context->DefaultReactor();
     reactor->Finish(status);
     return reactor;
   }
-  void end(Reactor* reactor, const aglow::Status& done) const {
+  static void end(Reactor* reactor, const Call& call, const aglow::Status& done) {
     const Status status = done.ok() ? Status::OK : statusFor(done.error());
-    counters_.countGrpc(status.error_code());
+    call.ended(status);
     reactor->Finish(status);
   }
 

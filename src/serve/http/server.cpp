@@ -86,6 +86,7 @@ private:
   }
 
   void readHead() {
+    request_ = {};
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(limits().header));
     parser_->body_limit(std::numeric_limits<uint64_t>::max());  // what is too long is refused in words
@@ -101,7 +102,6 @@ private:
       return refuse(400, fmt::format("no HTTP: {}", fault.message()));
     if (fault) return;  // gone, or too slow
     const auto& head = parser_->get();
-    request_ = {};
     request_.method = std::string(head.method_string());
     request_.target = std::string(head.target());
     request_.authorization = std::string(head[http::field::authorization]);
@@ -193,8 +193,13 @@ private:
     if (!accepted_) ++shared_.underWay;
     accepted_ = true;
     keepAlive_ = false;
-    request_ = {};
     shared_.router.counters().countHttp(response.status);
+    shared_.router.log().write(LogLevel::Requests, "request",
+                               {{"protocol", "http"},
+                                {"method", std::string_view(request_.method)},
+                                {"path", std::string_view(request_.target)},
+                                {"status", int64_t{response.status}}});
+    request_ = {};
     write(std::move(response));
   }
 

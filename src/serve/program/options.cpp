@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpu/package/package_cache.h"
+#include "cli/device_plans.h"
 #include "dynamic/model_source.h"
 #include "support/file.h"
 
@@ -49,6 +50,26 @@ std::vector<cli::Option> ServeOptions::options() {
        .type = "N",
        .check = Between{1, 1024},
        .showDefault = true},
+      {.names = "--max-replicas",
+       .place = &mostReplicas,
+       .doc = "More copies of a model while its requests wait, up to so many, on devices without one",
+       .type = "N",
+       .check = Between{0, 1024}},
+      {.names = "--parts",
+       .place = &parts,
+       .doc = "Cut each model into so many; 0: where no device has room for it",
+       .type = "N",
+       .check = Between{0, 1024}},
+      {.names = "--criterion",
+       .place = &criterion,
+       .doc = "What a cut is best for: memory, time, communication, pipeline or support",
+       .type = "WHAT",
+       .check = cli::OneOf{"memory,time,communication,pipeline,support"},
+       .showDefault = true},
+      {.names = "--partition",
+       .place = &plans,
+       .doc = "Cut a model by hand: its nodes and the names of their devices, as a JSON object",
+       .type = "MODEL=FILE.json"},
       {.names = "--max-batch",
        .place = &batch,
        .doc = "Rows of requests that are run as one, at most",
@@ -180,6 +201,7 @@ Result<HostOptions> ServeOptions::host() const {
 Result<ServiceOptions> ServeOptions::service() const {
   ServiceOptions service{.models = models};
   service.network.replicas = replicas;
+  if (mostReplicas > replicas) service.network.mostReplicas = mostReplicas;
   service.network.queue = static_cast<size_t>(queue);
   service.network.batch = {.rows = batch, .delay = std::chrono::microseconds(batchDelay), .sizes = batchSizes};
   cli::ModelOptions words = model;
@@ -192,7 +214,21 @@ Result<ServiceOptions> ServeOptions::service() const {
                  .message = "--pad needs sizes to fill up to",
                  .where = {},
                  .hint = "name them with --dim, e.g. --dim batch=1,4,16"};
-  service.open = [session](const std::string& path) { return openSource(path, session); };
+  AGLOW_TRY(const PartitionCriterion best, criterionOf(criterion));
+  const PartitionRequest cut{.criterion = best, .parts = static_cast<size_t>(parts)};
+  std::map<std::string, std::map<std::string, std::string>> byHand;
+  for (const std::string& plan : plans) {
+    const size_t equals = plan.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{.code = Code::Usage, .message = fmt::format("--partition {}: expected MODEL=FILE.json", plan)};
+    AGLOW_TRY(byHand[plan.substr(0, equals)], cli::readDevicePlan(plan.substr(equals + 1)));
+  }
+  service.add = [session, cut, byHand](HostManager& host, const std::string& name, const std::string& path,
+                                       const NetworkOptions& network) {
+    PartitionRequest request = cut;
+    if (const auto plan = byHand.find(name); plan != byHand.end()) request.byHand = plan->second;
+    return addModel(host, name, path, session, network, std::move(request));
+  };
   return service;
 }
 

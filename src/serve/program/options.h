@@ -19,7 +19,9 @@ struct ServeOptions {
   int httpPort = 8000, grpcPort = 8001;
   bool noHttp = false, noGrpc = false, keepGoing = false, pad = false;
   std::string devices, cache;
-  int replicas = 1, queue = 1024, hostQueue = 16384, ioThreads = 2;
+  int replicas = 1, mostReplicas = 0, parts = 0, queue = 1024, hostQueue = 16384, ioThreads = 2;
+  std::string criterion = "memory";
+  std::vector<std::string> plans;  // MODEL=FILE.json
   int64_t batch = 1, batchDelay = 0;
   std::vector<int64_t> batchSizes;
   std::string certificate, key, tokenFile, logLevel = "info";
