@@ -235,9 +235,9 @@ void addHost(nb::module_& m) {
   m.def("open_host", &openHost, nb::arg("devices"), nb::arg("queue"), nb::rv_policy::take_ownership);
   nb::class_<Host>(m, "Host")
       .def("add", &add, nb::arg("name"), nb::arg("path"), nb::arg("version"), nb::arg("make_current"),
-           nb::arg("replicas"), nb::arg("queue"), nb::arg("batch_rows"), nb::arg("batch_delay_us"),
-           nb::arg("batch_sizes"), nb::arg("devices"), nb::arg("parts"), nb::arg("criterion"), nb::arg("plan"),
-           nb::arg("dims"), nb::arg("prepared"), nb::arg("cache"))
+           nb::arg("replicas"), nb::arg("most_replicas"), nb::arg("queue"), nb::arg("batch_rows"),
+           nb::arg("batch_delay_us"), nb::arg("batch_sizes"), nb::arg("devices"), nb::arg("parts"),
+           nb::arg("criterion"), nb::arg("plan"), nb::arg("dims"), nb::arg("prepared"), nb::arg("cache"))
       .def("remove", [](Host& host, const std::string& name,
                         const std::string& version) { done(managerOf(host).removeNetwork(name, version)); })
       .def("set_current", [](Host& host, const std::string& name,

@@ -87,3 +87,24 @@ def test_requests_can_be_taken_back(double):
         assert first.cancel()
         with pytest.raises(aglow.ResourceError, match="E405"):
             second.result()
+
+
+def test_plans_and_replicas(tmp_path):
+    """Nodes go where a plan says; one that names no device of the host is an error, and copies may follow the load."""
+    weights = [numpy_helper.from_array(np.full((3, 3), i + 1, np.float32), f"w{i}") for i in range(2)]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"], name="first"), helper.make_node("MatMul", ["a", "w1"], ["y"], name="second")]
+    ports = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3])] for name in ("x", "y")]
+    path = tmp_path / "two.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "two", *ports, weights), ir_version=8,
+                                opset_imports=[helper.make_opsetid("", 17)]), path)
+    with aglow.Host("sim:interpreter,name=a sim:interpreter,name=b") as host:
+        host.add("cut", path, plan={"first": "b", "second": "a"})
+        [network] = host.networks()
+        assert network.replicas == (("b", "a"),)
+        np.testing.assert_array_equal(host.run("cut", {"x": X})["y"], X.sum(1, keepdims=True) * np.full(3, 6, np.float32))
+        with pytest.raises(aglow.UsageError, match="'second' to 'c', which is no device; there are a, b"):
+            host.add("other", path, plan={"second": "c"})
+        with pytest.raises(aglow.UsageError, match="replicas"):
+            host.add("other", path, replicas=2, most_replicas=1)
+        host.add("other", path, most_replicas=2)
+        assert next(row for row in host.statistics()["networks"] if row["name"] == "other")["wanted"] == 1
