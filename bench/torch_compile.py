@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch.compile with Aglow beside Inductor and eager torch, on models of torchvision and transformers.
 
-    torch_compile.py [--threads 1] [--rounds 5] [--engines aglow,inductor,eager] [MODEL…]
+    torch_compile.py [--threads 1] [--rounds 5] [--engines aglow,inductor,eager] [--pack-weights] [MODEL…]
 
 Weights are random. Outputs are compared with eager ones first: what is wrong is not timed. Then all engines of a model
 take turns, and medians are compared. Prints how many nodes of each model Aglow runs, and in how many pieces. Needs
@@ -79,6 +79,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--engines", default="aglow,inductor,eager")
+    parser.add_argument("--pack-weights", action="store_true", help="matrices too, which is a second copy of them")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     import aglow.torch
@@ -94,7 +95,8 @@ def main():
                 aglow.torch.reset()
                 began = time.perf_counter()
                 try:
-                    how = {"options": {"threads": options.threads}} if engine == "aglow" else {}
+                    own = {"threads": options.threads, "pack_weights": options.pack_weights}
+                    how = {"options": own} if engine == "aglow" else {}
                     call = model if engine == "eager" else torch.compile(model, backend=engine, **how)
                     errors[engine] = error_of(call(*inputs), expected)
                 except Exception as fault:  # an engine that fails is reported, and the others go on
