@@ -5,40 +5,16 @@
 
 #include "codegen/clike/kernel_writer.h"
 #include "codegen/nest/build.h"
+#include "codegen/nest/combination.h"
 #include "codegen/nest/kinds.h"
 #include "ops/all_ops.h"
 #include "ops/axes.h"
 #include "ops/observed.h"
-#include "reference/arithmetic.h"
 #include "reference/axis_lines.h"
 
 namespace aglow::codegen {
 
 namespace {
-
-// In which kind sums and products are taken.
-ElemKind wideKind(ElemKind kind) {
-  const ElemKind computed = nest::computedKind(kind);
-  return isFloat(computed) ? ElemKind::Float64 : isSigned(computed) ? ElemKind::Int64 : ElemKind::UInt64;
-}
-
-uint64_t neutral(Scalar combine, ElemKind element, ElemKind kind) {
-  const bool max = combine == Scalar::Max;
-  if (combine == Scalar::Max || combine == Scalar::Min) {
-    if (isFloat(kind)) return std::bit_cast<uint64_t>(max ? lowestOf<double>(element) : highestOf<double>(element));
-    if (isSigned(kind)) return static_cast<uint64_t>(max ? lowestOf<int64_t>(element) : highestOf<int64_t>(element));
-    return max ? lowestOf<uint64_t>(element) : highestOf<uint64_t>(element);
-  }
-  const bool one = combine == Scalar::Mul;
-  return isFloat(kind) ? std::bit_cast<uint64_t>(one ? 1.0 : 0.0) : uint64_t{one};
-}
-
-Scalar combineOf(std::string_view word) {
-  return word == "max"                     ? Scalar::Max
-         : word == "min"                   ? Scalar::Min
-         : word == "prod" || word == "mul" ? Scalar::Mul
-                                           : Scalar::Add;
-}
 
 // The element at offset + sum of index * stride of one operand goes to such a place of another.
 nest::Nest moved(const Instr& instr, const Program& program, const std::vector<int64_t>& dims, size_t from,
@@ -148,11 +124,8 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
   }
   KernelWriter writer(program, instr, shape);
   const std::string& how = writer.attrs().word("kind");
-  const Scalar combine = combineOf(how);
   const ElemKind kind = writer.kindOf(0), given = nest::computedKind(kind);
-  const bool extremum = combine == Scalar::Max || combine == Scalar::Min;
-  ElemKind sums = extremum ? given : wideKind(kind);
-  if (sums == ElemKind::Bool) sums = ElemKind::UInt32;
+  const auto [combine, sums, start] = nest::combinationOf(how, kind);
   const Shape& x = writer.in(0).shape();
   const std::vector<int64_t> strides = x.strides();
   const std::vector<int64_t>& axes = writer.attrs().ints("axes");
@@ -176,7 +149,7 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
                          appliedText(combine, sums, "sum", convertedText(kind, sums, fmt::format("x[{}]", place)))));
   for (size_t i = 0; i < axes.size(); ++i) loops.close();
   std::string text = writer.resultIndices("point");
-  text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, neutral(combine, kind, sums)));
+  text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, start));
   text += loops.take();
   if (how == "mean") {
     const uint64_t divisor =
@@ -224,8 +197,8 @@ for ($I i = 1; i < $extent; ++i) {
 std::vector<Launch> scanLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
-  const ElemKind kind = writer.kindOf(0), sums = wideKind(kind);
-  const Scalar combine = combineOf(writer.attrs().word("kind"));
+  const ElemKind kind = writer.kindOf(0);
+  const auto [combine, sums, start] = nest::combinationOf(writer.attrs().word("kind"), kind);
   writer.input(0, "x");
   writer.result(0, "y");
   const std::string text =
@@ -243,7 +216,7 @@ for ($I step = 0; step < $extent; ++step) {
             {"stride", lines.stride},
             {"extent", lines.extent},
             {"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", lines.extent - 1) : "step"},
-            {"start", numberText(sums, neutral(combine, kind, sums))},
+            {"start", numberText(sums, start)},
             {"next", appliedText(combine, sums, "held", convertedText(kind, sums, "x[at]"))},
             {"stored", convertedText(sums, kind, writer.attrs().flag("exclusive") ? "held" : "next")}});
   return {writer.perPoint(lines.outer * lines.stride, text)};
@@ -367,10 +340,7 @@ y[point] = from < 0 ? data[point] : updates[from * {1} + point % {1}];
                                                                           write.indexType(), rows.stride)));
     return launches;
   }
-  const Scalar combine = combineOf(reduction);
-  const bool extremum = combine == Scalar::Max || combine == Scalar::Min;
-  ElemKind sums = extremum ? nest::computedKind(kind) : wideKind(kind);
-  if (sums == ElemKind::Bool) sums = ElemKind::UInt32;
+  const auto [combine, sums, start] = nest::combinationOf(reduction, kind);
   write.input(0, "data");
   write.input(1, "indices");
   write.input(2, "updates");

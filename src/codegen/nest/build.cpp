@@ -8,11 +8,11 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "codegen/nest/combination.h"
 #include "codegen/nest/kinds.h"
 #include "codegen/nest/values.h"
 #include "inst/fused.h"
 #include "inst/rows.h"
-#include "reference/arithmetic.h"
 #include "support/check.h"
 
 namespace aglow::nest {
@@ -249,20 +249,13 @@ private:
 
   // ---------------------------------------------------------------- reductions
 
-  // Sums and products are taken in 64 bits: a mean sees what would wrap or overflow, and long rows lose nothing.
   void reduce(Member& member) {
     const std::string& how = member.instr->attrs.word("kind");
     const ElemKind element = storageKind(typeOf(member.result).kind());
-    const bool extremum = how == "max" || how == "min";
-    ElemKind kind = computedKind(element);
-    if (kind == ElemKind::Bool) kind = ElemKind::UInt32;
-    if (!extremum) kind = isFloat(kind) ? ElemKind::Float64 : isSigned(kind) ? ElemKind::Int64 : ElemKind::UInt64;
+    const auto [combine, kind, start] = combinationOf(how, element);
     Reduction reduction{.kind = kind, .value = values_.convert(operand(member, 0), kind)};
-    reduction.combine = how == "max"    ? Scalar::Max
-                        : how == "min"  ? Scalar::Min
-                        : how == "prod" ? Scalar::Mul
-                                        : Scalar::Add;
-    reduction.start = extremum ? extremumStart(element, kind, how == "max") : one(kind, how == "prod");
+    reduction.combine = combine;
+    reduction.start = start;
     if (reduction.combine == Scalar::Add && kind == ElemKind::Float64 && endsNarrow(member)) {
       reduction.narrow = narrowed(reduction.value);
       if (reduction.narrow >= 0) reduction.trust = trustIn(reduction.narrow, how == "sum");
@@ -316,17 +309,6 @@ private:
     if (e.op == Expr::Op::Apply && e.scalar == Scalar::Mul) return Reduction::Trust::Normal;
     const bool positive = e.op == Expr::Op::Apply && (e.scalar == Scalar::Exp || e.scalar == Scalar::Abs);
     return positive && isSum ? Reduction::Trust::Always : Reduction::Trust::Finite;
-  }
-
-  static uint64_t one(ElemKind kind, bool isOne) {
-    return isFloat(kind) ? std::bit_cast<uint64_t>(isOne ? 1.0 : 0.0) : uint64_t{isOne};
-  }
-
-  // Infinite for floats; the end of the range for integers.
-  static uint64_t extremumStart(ElemKind element, ElemKind kind, bool max) {
-    if (isFloat(kind)) return std::bit_cast<uint64_t>(max ? -HUGE_VAL : HUGE_VAL);
-    if (isSigned(kind)) return static_cast<uint64_t>(max ? lowestOf<int64_t>(element) : highestOf<int64_t>(element));
-    return max ? lowestOf<uint64_t>(element) : highestOf<uint64_t>(element);
   }
 
   bool finish(Member& member) {
