@@ -72,6 +72,8 @@ std::string asJson(const std::vector<opencl::Device>& devices, const std::vector
                     {"compute_units", device.computeUnits},
                     {"clock_mhz", device.clockMhz},
                     {"group_items", device.groupItems},
+                    {"step_items", device.stepItems},
+                    {"vector_floats", device.vectorFloats},
                     {"local_bytes", device.localBytes},
                     {"global_bytes", device.globalBytes},
                     {"allocation_bytes", device.allocationBytes},

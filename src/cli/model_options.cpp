@@ -158,7 +158,10 @@ std::vector<Option> ModelOptions::options() {
                {"--device-memory", &deviceMemory,
                 "Use no more of the device's memory than this, e.g. 256M: weights that do not fit travel while others "
                 "are used",
-                "BYTES"}}));
+                "BYTES"},
+               {"--tune", &tune,
+                "Measure which tiles the device is quickest with, once for each size; what was found is kept in the "
+                "cache"}}));
   addTo(options, inGroup("Integers", {{"--calibration", &calibration, kCalibrations, "NAME"},
                                       {"--schema", &schema, kSchemas, "NAME"},
                                       {.names = "--keep-float",
@@ -261,6 +264,7 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   options.startFrom = startFrom;
   options.stopAfter = stopAfter;
   options.fuse = fuse;
+  options.tune = tune;
   options.verifyEach = verifyEach;
   if (!recompute.empty()) {
     AGLOW_TRY(options.recompute, parseBytes(recompute, "--recompute"));

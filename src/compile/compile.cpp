@@ -44,7 +44,7 @@ constexpr BackendRow kBackends[] = {
     {"opencl",
      [](const CompileOptions& options, const DeviceChoice& choice) -> Result<std::shared_ptr<const Backend>> {
        AGLOW_TRY(std::shared_ptr<const Backend> backend,
-                 OpenClBackend::create(choice.device, {}, options.cache, choice.memoryBytes));
+                 OpenClBackend::create(choice.device, {}, options.cache, choice.memoryBytes, options.tune));
        return backend;
      },
      true},
@@ -169,6 +169,9 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
   const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
   if (const BackendRow* row = rowOf(name)) {
     AGLOW_TRY(const DeviceChoice choice, choiceOf(name, *row));
+    if (options.tune && !row->devices)
+      return Error{.code = Code::Usage,
+                   .message = fmt::format("backend '{}' has nothing to measure (--tune); devices have", row->name)};
     return row->make(options, choice);
   }
   return Error{.code = Code::Usage,

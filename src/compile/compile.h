@@ -47,6 +47,7 @@ struct CompileOptions {
   std::string stopAfter;                        // phase or pass
   int64_t recompute = 0;                        // bytes that a function's arena may have; 0: any
   bool fuse = false;                            // also where the backend does not ask for it
+  bool tune = false;                            // kernels of devices are chosen by measurement
   bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
   std::function<Status(const StageEvent&)> observer;
   // What becomes integers, and how; none: the model stays as it is.

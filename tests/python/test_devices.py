@@ -250,6 +250,25 @@ def test_binaries_are_kept(program, run, fake, tmp_path):
     assert not kept(cache) and origins() == ["source"]
 
 
+def test_tiles_are_measured_once(program, fake, tmp_path):
+    path, log = products(tmp_path, [(64, 64)], 40), tmp_path / "log"
+    np.save(tmp_path / "x.npy", np.ones((40, 64), np.float32))
+
+    def origins(*words, backend="opencl"):
+        log.write_text("")
+        outcome = process.run([program, "run", path, "--backend", backend, "--input", f"x={tmp_path / 'x.npy'}", *words], timeout=120,
+                              env={**os.environ, **fake(""), "AGLOW_CACHE_DIR": str(tmp_path / "cache"), "FAKE_OPENCL_LOG": str(log)})
+        assert "fake OpenCL" not in outcome.err
+        return outcome.code, [word for word in log.read_text().splitlines() if word in ("source", "binary")]
+
+    assert origins() == (0, ["source"])
+    code, measured = origins("--tune")
+    assert code == 0 and measured.count("source") > 2 and len(list((tmp_path / "cache").glob("*.measured"))) == 1
+    assert origins("--tune") == (0, ["binary"])
+    for backend in ("interpreter", "cpu"):
+        assert origins("--tune", backend=backend)[0] == 1
+
+
 @pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
 def test_a_session_goes_on_elsewhere(fake, program, tmp_path, how):
     """A device that fails raises, again and again; the same program then runs the model on the processor."""

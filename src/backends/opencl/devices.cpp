@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <sstream>
@@ -31,6 +32,23 @@ T numberOf(const Api& api, DeviceId id, Info what) {
   return api.GetDeviceInfo(id, what, sizeof value, &value, nullptr) == kSuccess ? value : T{};
 }
 
+// Each vendor has its own word for it, and Intel several sizes, of which the largest counts. None: 32, as most have.
+uint32_t stepItemsOf(const Device& device) {
+  static constexpr std::pair<const char*, Info> kWords[] = {
+      {"cl_nv_device_attribute_query", kDeviceWarpOfNvidia},
+      {"cl_amd_device_attribute_query", kDeviceWavefrontOfAmd},
+      {"cl_intel_required_subgroup_size", kDeviceSubGroupsOfIntel},
+  };
+  for (const auto& [extension, word] : kWords) {
+    std::array<size_t, 8> sizes{};
+    if (!device.has(extension)) continue;
+    if (const auto items = numberOf<uint32_t>(*device.api, device.id, word); items > 0) return items;
+    if (device.api->GetDeviceInfo(device.id, word, sizeof sizes, sizes.data(), nullptr) == kSuccess)
+      return std::max(static_cast<uint32_t>(*std::max_element(sizes.begin(), sizes.end())), uint32_t{1});
+  }
+  return 32;
+}
+
 Device describe(const Api& api, Platform platform, DeviceId id) {
   Device device{.api = &api, .platform = platform, .id = id};
   device.platformName = textOf(api.GetPlatformInfo, platform, kPlatformName);
@@ -53,6 +71,8 @@ Device describe(const Api& api, Platform platform, DeviceId id) {
   device.localBytes = numberOf<uint64_t>(api, id, kDeviceLocalMemory);
   device.allocationBytes = numberOf<uint64_t>(api, id, kDeviceMostAllocation);
   device.groupItems = numberOf<size_t>(api, id, kDeviceGroupItems);
+  device.vectorFloats = std::max(numberOf<uint32_t>(api, id, kDevicePreferredFloats), uint32_t{1});
+  device.stepItems = stepItemsOf(device);
   return device;
 }
 

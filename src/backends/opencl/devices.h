@@ -24,6 +24,8 @@ struct Device {
   uint32_t computeUnits = 0, clockMhz = 0;
   uint64_t globalBytes = 0, localBytes = 0, allocationBytes = 0;  // the last: of one buffer, at most
   uint64_t groupItems = 0;
+  // Items that run in step, where the device tells; floats of the vectors that an item had best compute with.
+  uint32_t stepItems = 32, vectorFloats = 1;
 
   // "0/1", which selects it.
   std::string address() const;

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <regex>
 
+#include "backends/device/kept.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/kept.h"
 #include "codegen/clike/launch.h"
 
 namespace aglow::opencl {
@@ -102,7 +102,8 @@ Status KernelSet::build(const Device& device, Context context, const std::string
   // Not of processors: PoCL builds kernels for their groups when they first run, keeps those itself, and gives away
   // only general ones, which are several times slower, and which it then takes for its own runs as well.
   const std::string folder = (device.type & kTypeCpu) != 0 ? std::string() : cache;
-  const Kept kept(folder, PackageCache::kKernels, device, fmt::format("{}\n{}", optionsFor(device), whole));
+  const device::Kept kept(folder, PackageCache::kKernels, deviceIdentity(device),
+                          fmt::format("{}\n{}", optionsFor(device), whole));
   if (const std::optional<std::string> binary = kept.find()) {
     Result<OwnBuilt> found = fromBinary(device, context, *binary);
     if (found.ok()) {

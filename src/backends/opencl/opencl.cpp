@@ -11,17 +11,31 @@ namespace aglow {
 
 Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice,
                                                                    std::optional<codegen::DeviceShape> asked,
-                                                                   std::string cache, int64_t memoryBytes) {
+                                                                   std::string cache, int64_t memoryBytes, bool tunes) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
   device.ptx = opencl::takesPtx(device);
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
                                    .localBytes = static_cast<int64_t>(device.localBytes),
                                    .computeUnits = static_cast<int64_t>(device.computeUnits),
-                                   .multipliesHalves = device.ptx,
+                                   .stepItems = static_cast<int64_t>(device.stepItems),
+                                   .vectorFloats = static_cast<int64_t>(device.vectorFloats),
+                                   .multipliesHalves = device.ptx && device.stepItems == 32,
                                    .copiesAhead = device.ptx};
-  return std::shared_ptr<const OpenClBackend>(
+  std::shared_ptr<OpenClBackend> backend(
       new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
+  if (tunes) backend->tune();
+  return std::shared_ptr<const OpenClBackend>(std::move(backend));
+}
+
+void OpenClBackend::tune() {
+  tuner_ = std::make_shared<device::Tuner>(
+      shape_, cache_, opencl::deviceIdentity(device_), [this](Program program, const codegen::Ways& ways) {
+        codegen::DeviceShape shape = shape_;
+        shape.ways = &ways;
+        return device::secondsOf(std::move(program), OpenClBackend(device_, shape, {}, 0));
+      });
+  shape_.ways = tuner_.get();
 }
 
 Decision OpenClBackend::runs(const Attrs& attrs, const OperandTypes& types) const {
@@ -53,6 +67,7 @@ Result<std::optional<Plan>> OpenClBackend::plan(const Program& program, const In
   for (const Instr& step : bodyOf(instr))
     if (const Decision taken = runs(step.attrs, OperandTypes(program, step)); !taken)
       return Error{.code = Code::UnsupportedFeature, .message = taken.reason()};
+  if (tuner_ != nullptr) AGLOW_OK(tuner_->tune(program, instr));
   return std::optional(Plan{.kernel = codegen::kernelName(program, instr),
                             .scratchBytes = codegen::scratchBytes(program, instr, shape_)});
 }

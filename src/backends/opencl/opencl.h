@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "backends/device/tuner.h"
 #include "backends/device_backend.h"
 #include "backends/opencl/devices.h"
 #include "backends/opencl/fuse_policy.h"
@@ -17,10 +18,12 @@ public:
   // The device as opencl::chooseDevice takes it; Device where there is none. Kernels
   // are chosen by its own shape, or by another that it can run.
   // What is built and measured for the device is kept in the folder of the code cache, unless it is empty. Programs use
-  // no more than `memoryBytes` of the device's memory; 0: what it has.
+  // no more than `memoryBytes` of the device's memory; 0: what it has. With `tunes` kernels are measured that can be
+  // written in several ways.
   static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device,
                                                              std::optional<codegen::DeviceShape> shape = {},
-                                                             std::string cache = {}, int64_t memoryBytes = 0);
+                                                             std::string cache = {}, int64_t memoryBytes = 0,
+                                                             bool tunes = false);
 
   const opencl::Device& device() const { return device_; }
   const codegen::DeviceShape& shape() const { return shape_; }
@@ -44,12 +47,14 @@ private:
         memoryBytes_(memoryBytes) {}
 
   Decision runs(const Attrs& attrs, const OperandTypes& types) const;
+  void tune();
 
   opencl::Device device_;
   codegen::DeviceShape shape_;
   opencl::DeviceFusePolicy fusing_;
   std::string cache_;
   int64_t memoryBytes_;
+  std::shared_ptr<device::Tuner> tuner_;
 };
 
 }  // namespace aglow

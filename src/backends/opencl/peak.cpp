@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/device/kept.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/kept.h"
 #include "backends/opencl/kernels.h"
 #include "backends/opencl/timeline.h"
 
@@ -140,8 +140,8 @@ private:
   size_t group_ = 1, units_ = 1;
 };
 
-Kept keptIn(const Device& device, const std::string& cache) {
-  return {cache, PackageCache::kMeasured, device, "peak of multiply-adds and copies"};
+device::Kept keptIn(const Device& device, const std::string& cache) {
+  return {cache, PackageCache::kMeasured, deviceIdentity(device), "peak of multiply-adds and copies"};
 }
 
 }  // namespace

@@ -8,35 +8,35 @@ std::string cPrelude() {
   return fmt::format(
       "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n\n#define WIDE double\n#define WIDE_MIN "
       "0x1p-1000\n"
-      "#define WIDE_MAX 0x1p1000\n{}",
+      "#define WIDE_MAX 0x1p1000\n#define FUNCTION static inline\n{}",
       sharedPrelude());
 }
 
 std::string_view sharedPrelude() {
   return R"(// NaN wins.
 #define ORDER(K, T)                                                                    \
-  static inline T min_##K(T a, T b) { return (a < b) | (a != a) ? a : b; }              \
-  static inline T max_##K(T a, T b) { return (b < a) | (a != a) ? a : b; }
+  FUNCTION T min_##K(T a, T b) { return (a < b) | (a != a) ? a : b; }              \
+  FUNCTION T max_##K(T a, T b) { return (b < a) | (a != a) ? a : b; }
 // Sums and products wrap; a divisor of zero gives zero; a shift by the width or more gives zero. Reals are cut towards
 // zero; what does not fit saturates, NaN is 0.
 #define INTEGER(K, T, U, LOW, HIGH)                                                    \
   ORDER(K, T)                                                                          \
-  static inline T add_##K(T a, T b) { return (T)((U)a + (U)b); }                       \
-  static inline T sub_##K(T a, T b) { return (T)((U)a - (U)b); }                       \
-  static inline T mul_##K(T a, T b) { return (T)((U)a * (U)b); }                       \
-  static inline T neg_##K(T a) { return (T)(0 - (U)a); }                               \
-  static inline T abs_##K(T a) { return a < 0 ? neg_##K(a) : a; }                      \
-  static inline T div_##K(T a, T b) { return b == 0 ? 0 : LOW < 0 && b == (T)-1 ? neg_##K(a) : a / b; } \
-  static inline T rem_##K(T a, T b) { return b == 0 || (LOW < 0 && b == (T)-1) ? 0 : a % b; } \
-  static inline T shl_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a << b); } \
-  static inline T shr_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a >> b); } \
-  static inline T pow_##K(T a, T b) {                                                  \
+  FUNCTION T add_##K(T a, T b) { return (T)((U)a + (U)b); }                       \
+  FUNCTION T sub_##K(T a, T b) { return (T)((U)a - (U)b); }                       \
+  FUNCTION T mul_##K(T a, T b) { return (T)((U)a * (U)b); }                       \
+  FUNCTION T neg_##K(T a) { return (T)(0 - (U)a); }                               \
+  FUNCTION T abs_##K(T a) { return a < 0 ? neg_##K(a) : a; }                      \
+  FUNCTION T div_##K(T a, T b) { return b == 0 ? 0 : LOW < 0 && b == (T)-1 ? neg_##K(a) : a / b; } \
+  FUNCTION T rem_##K(T a, T b) { return b == 0 || (LOW < 0 && b == (T)-1) ? 0 : a % b; } \
+  FUNCTION T shl_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a << b); } \
+  FUNCTION T shr_##K(T a, T b) { return (U)b >= 8 * sizeof(T) ? 0 : (T)((U)a >> b); } \
+  FUNCTION T pow_##K(T a, T b) {                                                  \
     if (b < 0) return a == 1 ? 1 : a != (T)-1 ? 0 : b % 2 == 0 ? 1 : (T)-1;            \
     U result = 1, base = (U)a;                                                         \
     for (U e = (U)b; e != 0; e >>= 1, base *= base) result *= e & 1 ? base : 1;        \
     return (T)result;                                                                  \
   }                                                                                    \
-  static inline T K##_of(WIDE x) {                                                     \
+  FUNCTION T K##_of(WIDE x) {                                                     \
     return x >= (WIDE)2 * (HIGH / 2 + 1) ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;      \
   }
 ORDER(f32, float)
@@ -53,7 +53,12 @@ struct narrow_float {
   int mantissa, bias;
   uint32_t sign, largest, overflow[2], nan[2];
 };
-static inline WIDE widen(uint32_t bits, struct narrow_float f) {
+#ifdef __cplusplus
+#define NARROW_FLOAT(m, b, s, l, o0, o1, n0, n1) narrow_float{m, b, s, l, {o0, o1}, {n0, n1}}
+#else
+#define NARROW_FLOAT(m, b, s, l, o0, o1, n0, n1) ((struct narrow_float){m, b, s, l, {o0, o1}, {n0, n1}})
+#endif
+FUNCTION WIDE widen(uint32_t bits, struct narrow_float f) {
   const uint32_t magnitude = bits & (f.sign - 1), one = 1u << f.mantissa;
   const int exponent = (int)(magnitude >> f.mantissa);
   WIDE x = ldexp((WIDE)(exponent == 0 ? magnitude : (magnitude & (one - 1)) | one),
@@ -63,7 +68,7 @@ static inline WIDE widen(uint32_t bits, struct narrow_float f) {
   return bits & f.sign ? -x : x;
 }
 // To nearest even, rounded once.
-static inline uint32_t narrow(WIDE x, struct narrow_float f, bool saturate) {
+FUNCTION uint32_t narrow(WIDE x, struct narrow_float f, bool saturate) {
   const int negative = signbit(x) != 0;
   if (x != x) return f.nan[negative];
   const WIDE a = fmin(fabs(x), WIDE_MAX);
@@ -74,13 +79,13 @@ static inline uint32_t narrow(WIDE x, struct narrow_float f, bool saturate) {
   return magnitude == 0 && f.nan[1] == f.sign ? 0 : (uint32_t)magnitude | (negative ? f.sign : 0);
 }
 #ifndef NATIVE_HALVES
-#define HALVES (struct narrow_float){10, 15, 32768, 31743, {31744, 64512}, {32256, 65024}}
-static inline float f32_of_f16(uint16_t x) { return (float)widen(x, HALVES); }
-static inline uint16_t f16_of_f32(float x) { return (uint16_t)narrow(x, HALVES, 0); }
+#define HALVES NARROW_FLOAT(10, 15, 32768, 31743, 31744, 64512, 32256, 65024)
+FUNCTION float f32_of_f16(uint16_t x) { return (float)widen(x, HALVES); }
+FUNCTION uint16_t f16_of_f32(float x) { return (uint16_t)narrow(x, HALVES, 0); }
 #endif
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
-static inline WIDE widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp((WIDE)1, bits - 127); }
-static inline uint8_t narrow_scale(WIDE x, bool saturate, int rounding) {
+FUNCTION WIDE widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp((WIDE)1, bits - 127); }
+FUNCTION uint8_t narrow_scale(WIDE x, bool saturate, int rounding) {
   if (!(x >= 0)) return 255;
   int exponent;
   const WIDE fraction = frexp(fmin(fmax(x, WIDE_MIN), WIDE_MAX), &exponent);

@@ -12,7 +12,7 @@ namespace aglow::codegen {
 
 namespace {
 
-constexpr std::string_view kPlanes = R"(LOCAL float lines[$elements];
+constexpr std::string_view kPlanes = R"(LOCAL_ARRAY float lines[$elements];
 const $I plane = ($I)GROUP(1), first = ($I)GROUP(0) * $rows;
 const $I end = first + $rows < $height ? first + $rows : $height, channel = plane % $channels;
 const $I top = first * $stride - $before, from = plane / $outputs * $inputPlane;

@@ -23,7 +23,7 @@ constexpr int64_t kMostSteps = 8;  // of an item along its row, in fours, for it
 int64_t rowGroup(int64_t length, bool fours, const DeviceShape& shape) {
   if (!shape.sharesLocal) return 1;
   const int64_t most = std::min<int64_t>(shape.groupItems, 256), each = fours ? 16 : 2;
-  int64_t group = 32;
+  int64_t group = shape.stepItems;
   while (2 * group <= most && group * each <= length) group *= 2;
   return std::min(group, shape.groupItems);
 }
@@ -46,12 +46,12 @@ public:
     for (size_t axis = 0; axis < nest_.axes.size(); ++axis)
       (axis < outer ? outerDims_ : innerDims_).push_back(nest_.axes[axis].extent);
     for (size_t i = 0; i < nest_.rows.size(); ++i)
-      out_.line(fmt::format("{}{} k{}[{}];", fours_ ? "" : "LOCAL ", storedName(nest_.rows[i]), i,
+      out_.line(fmt::format("{}{} k{}[{}];", fours_ ? "" : "LOCAL_ARRAY ", storedName(nest_.rows[i]), i,
                             fours_ ? 4 * steps : length));
     if (group_ > 1)
       for (size_t i = 0; i < nest_.reductions.size(); ++i)
-        out_.line(fmt::format("LOCAL {0} s{1}[{2}];\nLOCAL {0} f{1}[{3}];", typeName(nest_.reductions[i].kind), i,
-                              group_, secondRound(group_)));
+        out_.line(fmt::format("LOCAL_ARRAY {0} s{1}[{2}];\nLOCAL_ARRAY {0} f{1}[{3}];",
+                              typeName(nest_.reductions[i].kind), i, group_, secondRound(group_)));
     const std::string& type = writer_.indexType();
     out_.line(fmt::format("const {0} row = ({0})GROUP(0);", type));
     if (group_ > 1) out_.line("const int32_t item = (int32_t)LOCAL_ITEM(0);");

@@ -30,7 +30,7 @@ std::string tableLines(const nest::Nest& nest, const NestPrinter& printer, std::
   std::string inside;
   for (size_t i = 0; i < nest.tables.size(); ++i) {
     const std::string type = typeName(nest.tables[i].kind);
-    before += fmt::format("TABLE const {} {}_t{}[] = {};\n", type, Launch::kName, i, printer.tableText(i));
+    before += fmt::format("TABLE_ARRAY const {} {}_t{}[] = {};\n", type, Launch::kName, i, printer.tableText(i));
     inside += fmt::format("TABLE const {}* t{} = {}_t{};\n", type, i, Launch::kName, i);
   }
   return inside;
@@ -222,7 +222,7 @@ void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* 
       if (store.access < 0 || !joins(store.access)) continue;
       const nest::Access& a = nest.accesses[static_cast<size_t>(store.access)];
       declare(store.access);
-      stores += fmt::format("*(GLOBAL {0}*)(p{1} + {2}) = ({0})(w{3}[0], w{3}[1], w{3}[2], w{3}[3]);\n",
+      stores += fmt::format("*(GLOBAL {0}*)(p{1} + {2}) = VECTOR4({0}, w{3}[0], w{3}[1], w{3}[2], w{3}[3]);\n",
                             vectorName(a.kind, 4), a.operand, printer.place(store.access), store.access);
     }
   }

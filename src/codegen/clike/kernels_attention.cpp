@@ -86,12 +86,12 @@ if (!($visible)) score = -INFINITY;
 )";
 
 // One item does a block of queries by itself, with vectors of keys and of values.
-constexpr std::string_view kOwn = R"(LOCAL float query[$Q * $width];
-LOCAL float keyed[$width * $K];
-LOCAL float valued[$K * $V];
-LOCAL float scores[$Q * $K];
-LOCAL float sums[$Q * $V];
-LOCAL float most[$Q], total[$Q];
+constexpr std::string_view kOwn = R"(LOCAL_ARRAY float query[$Q * $width];
+LOCAL_ARRAY float keyed[$width * $K];
+LOCAL_ARRAY float valued[$K * $V];
+LOCAL_ARRAY float scores[$Q * $K];
+LOCAL_ARRAY float sums[$Q * $V];
+LOCAL_ARRAY float most[$Q], total[$Q];
 for (int32_t r = 0; r < $Q; ++r) {
   const $I at = first + r < $queries ? first + r : $queries - 1;
   for (int32_t d = 0; d < $width; ++d) query[r * $width + d] = $query * $scale;
@@ -183,10 +183,10 @@ $store
 
 // A group shares a block of queries; items have scores and sums in registers, every sixteenth row and column. All
 // groups go as many rounds, whatever their queries see: drivers are at their best with loops around barriers that way.
-constexpr std::string_view kShared = R"(LOCAL float query[$Q * ($width + 1)];
-LOCAL float block[$K * $longest];
-LOCAL float scores[$Q * ($K + 1)];
-LOCAL float most[$Q], kept[$Q], total[$Q];
+constexpr std::string_view kShared = R"(LOCAL_ARRAY float query[$Q * ($width + 1)];
+LOCAL_ARRAY float block[$K * $longest];
+LOCAL_ARRAY float scores[$Q * ($K + 1)];
+LOCAL_ARRAY float most[$Q], kept[$Q], total[$Q];
 const int32_t across = (int32_t)LOCAL_ITEM(0), down = (int32_t)LOCAL_ITEM(1), item = down * 16 + across;
 for (int32_t e = item; e < $Q * $width; e += 256) {
   const int32_t r = e / $width, d = e % $width;

@@ -19,6 +19,7 @@ struct KernelRow {
   bool checks = false;  // indices, even where there is nothing to compute
   ScratchBytes* scratch = nullptr;
   TakesUse* takes = nullptr;  // which uses; none: all of them
+  bool ways = false;          // tiles of several sizes
 };
 
 // Which of the updates is the last of each row.
@@ -27,14 +28,20 @@ int64_t scatterScratch(const Program& program, const Instr& anchor, const Device
 }
 
 constexpr KernelRow kRows[] = {
-    {Op::MatMul, "tiles", true, matMulLaunches, false, matMulScratch},
-    {Op::Conv, "tiles", true, convLaunches, false, convScratch},
+    {.op = Op::MatMul,
+     .name = "tiles",
+     .epilogue = true,
+     .make = matMulLaunches,
+     .scratch = matMulScratch,
+     .ways = true},
+    {.op = Op::Conv, .name = "tiles", .epilogue = true, .make = convLaunches, .scratch = convScratch, .ways = true},
     {.op = Op::WinogradConv,
      .name = "winograd",
      .epilogue = true,
      .make = winogradLaunches,
      .scratch = winogradScratch,
-     .takes = takesWinograd},
+     .takes = takesWinograd,
+     .ways = true},
     {.op = Op::Attention, .name = "blocks", .epilogue = true, .make = attentionLaunches, .takes = takesAttention},
     {Op::MaxPool, "window", true, poolLaunches},
     {Op::MaxPoolWithIndices, "window", true, poolLaunches},
@@ -71,6 +78,11 @@ Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceSh
 bool takesEpilogue(const OpDef& op) {
   const KernelRow* row = rowOf(op);
   return row != nullptr && row->epilogue;
+}
+
+bool hasWays(const OpDef& op) {
+  const KernelRow* row = rowOf(op);
+  return row != nullptr && row->ways;
 }
 
 std::string kernelName(const Program& program, const Instr& instr) {

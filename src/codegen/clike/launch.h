@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/clike/ways.h"
 #include "inst/operand_types.h"
 #include "inst/program.h"
 #include "support/decision.h"
@@ -16,7 +17,10 @@ namespace aglow::codegen {
 
 // What stands before all kernels of a program in OpenCL C 1.2, with f64.
 std::string openClPrelude();
-// A kernel with what the prelude does by NVIDIA's own instructions where PTX is defined.
+// The same in CUDA C++, for nvcc or NVRTC with -fmad=false: products and sums are contracted where the text says so.
+// Without units that multiply halves, and without copies ahead.
+std::string cudaPrelude();
+// A kernel with what OpenCL C's prelude does by NVIDIA's own instructions where PTX is defined.
 std::string ptxTrial();
 
 // What the choice of kernels goes by.
@@ -25,8 +29,11 @@ struct DeviceShape {
   int64_t groupItems = 64;   // of a group, at most
   int64_t localBytes = 16 << 10;
   int64_t computeUnits = 1;
+  int64_t stepItems = 32;         // that run in step: of a sub-group
+  int64_t vectorFloats = 16;      // of the vectors that one item computes with
   bool multipliesHalves = false;  // 32 items of a group that run in step multiply small matrices of f16 at once
   bool copiesAhead = false;       // bytes go to local memory by themselves, while items compute
+  const Ways* ways = nullptr;     // none: the first, always
 };
 
 // One kernel, and how often it runs.
@@ -45,6 +52,8 @@ struct Launch {
 Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
 // Whether data-parallel instructions can be computed with its result at once.
 bool takesEpilogue(const OpDef& op);
+// Whether its kernel can be written in several ways, among which DeviceShape::ways chooses.
+bool hasWays(const OpDef& op);
 // What runs the instruction, in a word: Plan::kernel.
 std::string kernelName(const Program& program, const Instr& instr);
 // Bytes of working memory that its kernels need.

@@ -34,8 +34,8 @@ std::string realText(double value, ElemKind kind) {
 // The struct narrow_float of a kind.
 std::string formatText(ElemKind kind) {
   const FloatFormat f = nest::narrowFormat(kind);
-  return fmt::format("(struct narrow_float){{{}, {}, {}, {}, {{{}, {}}}, {{{}, {}}}}}", f.mantissaBits, f.bias,
-                     f.signBit(), f.largest(), f.overflow(false), f.overflow(true), f.nan(false), f.nan(true));
+  return fmt::format("NARROW_FLOAT({}, {}, {}, {}, {}, {}, {}, {})", f.mantissaBits, f.bias, f.signBit(), f.largest(),
+                     f.overflow(false), f.overflow(true), f.nan(false), f.nan(true));
 }
 
 std::string convert(const Expr& e, ElemKind from, const std::string& x) {

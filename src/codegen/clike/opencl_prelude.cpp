@@ -53,9 +53,12 @@ typedef ulong uint64_t;
 #define KERNEL(x, y) __kernel __attribute__((reqd_work_group_size(x, y, 1))) void
 #define OPERAND(n) __global uint8_t *b##n, uint64_t o##n
 #define AT(n, T) ((__global T*)(b##n + o##n))
+#define FUNCTION static inline
 #define GLOBAL __global
 #define LOCAL __local
+#define LOCAL_ARRAY __local
 #define TABLE __constant
+#define TABLE_ARRAY __constant
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ITEM(axis) get_global_id(axis)
 #define LOCAL_ITEM(axis) get_local_id(axis)
@@ -105,6 +108,8 @@ static inline uint16_t f16_of_f32(float x) {
 #define ulong1 ulong
 #define vload1(n, p) ((p)[n])
 #define vstore1(v, n, p) ((p)[n] = (v))
+#define VECTOR2(T, a, b) ((T)(a, b))
+#define VECTOR4(T, a, b, c, d) ((T)(a, b, c, d))
 #define BITS_OF_F32(x) as_int(x)
 #if defined(FP_FAST_FMAF) || defined(PTX)
 #define MULADD_f32(a, b, c) fma(a, b, c)

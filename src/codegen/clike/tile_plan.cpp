@@ -1,8 +1,11 @@
 #include "codegen/clike/tile_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
+#include <vector>
 
 #include "support/check.h"
 #include "support/sizes.h"
@@ -122,9 +125,13 @@ bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape) {
   return shape.multipliesHalves && sharesTiles(shape) && sizes.m >= kFew && sizes.n >= kFew && sizes.k >= kFew;
 }
 
+std::string question(const ProductSizes& s, std::string_view how) {
+  return fmt::format("{} {}x{}x{}x{} {} {}{}", how, s.batch, s.m, s.n, s.k, elemName(s.held), elemName(s.sums),
+                     s.gathers ? " gathers" : "");
+}
+
 GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits) {
-  GroupTile best;
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, GroupTile>> found;  // with their cycles
   const auto consider = [&](GroupTile tile) {
     // Where copies go by themselves, several are on their way at once.
     constexpr int64_t kMostStages = 4;
@@ -134,18 +141,23 @@ GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool s
     constexpr int64_t kMostParts = 16, kLeastSteps = 4;
     for (tile.parts = 1; tile.parts <= (splits ? kMostParts : 1); tile.parts *= 2) {
       if (tile.parts > 1 && sizes.k < tile.parts * kLeastSteps * tile.depth) break;
-      const double cycles = cyclesOf(tile, sizes, shape);
-      if (cycles >= least) continue;
-      least = cycles;
-      best = tile;
+      found.emplace_back(cyclesOf(tile, sizes, shape), tile);
     }
   };
   if (sizes.held == ElemKind::Float16)
     std::for_each(std::begin(kHalfTiles), std::end(kHalfTiles), consider);
   else
     std::for_each(std::begin(kTiles), std::end(kTiles), consider);
-  AGLOW_CHECK(best.rows > 0, "a tile that local memory holds");
-  return best;
+  AGLOW_CHECK(!found.empty(), "a tile that local memory holds");
+  const auto quicker = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (shape.ways == nullptr) return std::min_element(found.begin(), found.end(), quicker)->second;
+  std::sort(found.begin(), found.end(), quicker);
+  constexpr size_t kMostWays = 12;
+  std::vector<std::string> names;
+  for (const auto& [cycles, t] : std::span(found).first(std::min(found.size(), kMostWays)))
+    names.push_back(
+        fmt::format("{}x{}x{} by {}x{} in {}", t.rows, t.columns, t.depth, t.ownRows, t.ownColumns, t.parts));
+  return found[shape.ways->choose(question(sizes, splits ? "shared tiles in parts" : "shared tiles"), names)].second;
 }
 
 int64_t partBytes(const ProductSizes& sizes, const GroupTile& tile) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "codegen/clike/launch.h"
 #include "tensor/elem_kind.h"
@@ -40,10 +42,13 @@ struct GroupTile {
 // Whether products with these elements are done by units that multiply small matrices of halves.
 bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape);
 bool sharesTiles(const DeviceShape& shape);
-// The quickest by a model of the device: how many groups its units have to run, side by side as far as there is room;
-// for each step along k the time to wait for memory, or the time to issue what all groups of a unit do, whichever is
-// longer; what it costs to begin, to hand on results and to add up parts.
+// Among the quickest by a model of the device: how many groups its units have to run, side by side as far as there is
+// room; for each step along k the time to wait for memory, or the time to issue what all groups of a unit do, whichever
+// is longer; what it costs to begin, to hand on results and to add up parts. The device's ways decide, and where there
+// are none it is the quickest.
 GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits);
+// What a choice of tiles depends on, for Ways.
+std::string question(const ProductSizes& sizes, std::string_view how);
 // Bytes of working memory for the parts of sums.
 int64_t partBytes(const ProductSizes& sizes, const GroupTile& tile);
 

@@ -13,7 +13,7 @@ namespace aglow::codegen {
 
 namespace {
 
-constexpr std::string_view kSteps = R"(LOCAL ulong4 memory[$words];
+constexpr std::string_view kSteps = R"(LOCAL_ARRAY ulong4 memory[$words];
 const int32_t item = (int32_t)LOCAL_ITEM(0);
 const $I part = ($I)GROUP(1) / $perPart, batch = ($I)GROUP(1) % $perPart / $down;
 const $I top = ($I)GROUP(1) % $down * $rows, side = ($I)GROUP(0) * $columns;
@@ -277,7 +277,7 @@ private:
       text += fmt::format("if (round == {}) {{\n", round);
       for (int64_t j = 0; j < tile_.ownColumns / 8; ++j)
         for (int64_t half = 0; half < 2; ++half)
-          text += fmt::format("*(LOCAL float2*)(to + {}) = (float2)(sums[{}][{}][{}], sums[{}][{}][{}]);\n",
+          text += fmt::format("*(LOCAL float2*)(to + {}) = VECTOR2(float2, sums[{}][{}][{}], sums[{}][{}][{}]);\n",
                               half * 8 * stageLength() + j * 8, round, j, 2 * half, round, j, 2 * half + 1);
       text += "}\n";
     }

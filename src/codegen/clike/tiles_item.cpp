@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+
+#include "support/sizes.h"
 
 namespace aglow::codegen {
 
@@ -58,16 +61,49 @@ $right
 }
 )";
 
+struct ItemTile {
+  int64_t rows = 1, columns = 1;
+};
+
+// What an item does for all its tiles: multiplications of vectors, loads of the right matrix, numbers of the left one
+// that become vectors, and sums that registers do not hold.
+double costOf(const ItemTile& tile, const ProductSizes& s, const DeviceShape& shape) {
+  const int64_t lanes = std::max<int64_t>(shape.vectorFloats * elemBytes(ElemKind::Float32) / elemBytes(s.sums), 1);
+  const int64_t registers = lanes * elemBytes(s.sums) >= 64 ? 32 : 16;
+  const int64_t across = ceilDiv(tile.columns, lanes), sums = tile.rows * across;
+  const int64_t spilled = std::max<int64_t>(sums + across + 1 - registers, 0);
+  const double step = static_cast<double>(sums + across + 2 * spilled) + 0.5 * static_cast<double>(tile.rows);
+  return step * static_cast<double>(ceilDiv(s.m, tile.rows) * ceilDiv(s.n, tile.columns));
+}
+
+ItemTile chooseItemTile(const ProductSizes& sizes, const DeviceShape& shape) {
+  constexpr int64_t kMostColumns = 16;  // of vectors that there are
+  std::vector<std::pair<double, ItemTile>> found;
+  for (int64_t columns = 1; columns <= std::min(sizes.n, kMostColumns); columns *= 2)
+    for (const int64_t rows : {1, 2, 4, 6, 8, 12})
+      if (rows <= sizes.m && 4 * columns > std::min(sizes.n, kMostColumns)) {
+        const ItemTile tile{.rows = rows, .columns = columns};
+        found.emplace_back(costOf(tile, sizes, shape), tile);
+      }
+  const auto cheaper = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (shape.ways == nullptr) return std::min_element(found.begin(), found.end(), cheaper)->second;
+  std::sort(found.begin(), found.end(), cheaper);
+  constexpr size_t kMostWays = 6;
+  std::vector<std::string> names;
+  for (const auto& [cost, t] : std::span(found).first(std::min(found.size(), kMostWays)))
+    names.push_back(fmt::format("{}x{}", t.rows, t.columns));
+  return found[shape.ways->choose(question(sizes, "tiles of items"), names)].second;
+}
+
 }  // namespace
 
 // Where the right matrix is used for several tiles, its columns are laid side by side first.
 Launch itemTiles(KernelWriter& writer, const Product& product, const std::string& store) {
   const ProductSizes& p = product.sizes;
   const ElemKind sums = p.sums;
-  constexpr int64_t kRows = 8, kMostColumns = 16, kEnoughItems = 32;
-  int64_t columns = 1;
-  while (2 * columns <= std::min(p.n, kMostColumns)) columns *= 2;
-  const int64_t rows = std::min(p.m, kRows), across = (p.n + columns - 1) / columns;
+  constexpr int64_t kEnoughItems = 32;
+  const auto [rows, columns] = chooseItemTile(p, writer.shape());
+  const int64_t across = ceilDiv(p.n, columns);
   int64_t part = (p.m + rows - 1) / rows * rows;
   while (part > rows && across * p.batch * ((p.m + part - 1) / part) < kEnoughItems)
     part = (part / 2 + rows - 1) / rows * rows;
@@ -94,7 +130,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   };
   std::string panel = starts, b;
   if (packs) {
-    panel += fmt::format("LOCAL {} packed[{}];\nfor ({} k = 0; k < {}; ++k) {{\n{}}}\n", element,
+    panel += fmt::format("LOCAL_ARRAY {} packed[{}];\nfor ({} k = 0; k < {}; ++k) {{\n{}}}\n", element,
                          std::max<int64_t>(p.k, 1) * columns, writer.indexType(), p.k,
                          rightRow(fmt::format("packed[k * {} + c]", columns)));
     b = fmt::format("const {} b = vload{}(k, packed);", vector, columns);

@@ -6,15 +6,14 @@
 #include <string_view>
 
 #include "backends/cpu/package/package_cache.h"
-#include "backends/opencl/devices.h"
 
-namespace aglow::opencl {
+namespace aglow::device {
 
 class Kept {
 public:
-  // One file: of the kind that the ending names, of this device with these versions, and of what it was made from. An
+  // One file: of the kind that the ending names, of the device with this identity, and of what it was made from. An
   // empty folder: nothing is found or kept.
-  Kept(std::string folder, const char* ending, const Device& device, std::string_view madeFrom);
+  Kept(std::string folder, const char* ending, std::string_view identity, std::string_view madeFrom);
 
   // The bytes as they were kept; none where there are none, or not those: a damaged file goes.
   std::optional<std::string> find() const;
@@ -27,4 +26,4 @@ private:
   std::string name_;
 };
 
-}  // namespace aglow::opencl
+}  // namespace aglow::device

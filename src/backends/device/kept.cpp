@@ -1,4 +1,4 @@
-#include "backends/opencl/kept.h"
+#include "backends/device/kept.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include "support/sha256.h"
 
-namespace aglow::opencl {
+namespace aglow::device {
 
 namespace {
 
@@ -17,9 +17,8 @@ std::string digestOf(std::string_view bytes) { return hexadecimal(sha256(bytes))
 
 }  // namespace
 
-Kept::Kept(std::string folder, const char* ending, const Device& device, std::string_view madeFrom)
-    : cache_(std::move(folder)),
-      name_(digestOf(fmt::format("{}\n{}{}", AGLOW_VERSION, deviceIdentity(device), madeFrom)) + ending) {}
+Kept::Kept(std::string folder, const char* ending, std::string_view identity, std::string_view madeFrom)
+    : cache_(std::move(folder)), name_(digestOf(fmt::format("{}\n{}{}", AGLOW_VERSION, identity, madeFrom)) + ending) {}
 
 std::optional<std::string> Kept::find() const {
   const FileDescriptor file = cache_.open(name_);
@@ -40,4 +39,4 @@ void Kept::keep(std::string_view bytes) const {
   if (cache_.keep(name_, pieces)) cache_.evict();
 }
 
-}  // namespace aglow::opencl
+}  // namespace aglow::device

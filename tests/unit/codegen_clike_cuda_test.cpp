@@ -1,0 +1,121 @@
+// Kernels as CUDA C++: the compiler of CUDA takes what the printer makes of every core operator, where there is one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "backends/device/kernel_texts.h"
+#include "backends/opencl/fuse_policy.h"
+#include "backends/winograd.h"
+#include "codegen/clike/launch.h"
+#include "fuse/fuse.h"
+#include "graph/builder.h"
+#include "inst/fused.h"
+#include "inst/irgen.h"
+#include "ops/all_ops.h"
+#include "random_graph.h"
+
+namespace aglow {
+
+namespace {
+
+constexpr codegen::DeviceShape kShape{
+    .sharesLocal = true, .groupItems = 1024, .localBytes = 48 << 10, .computeUnits = 132};
+
+std::string compilerOfCuda() {
+  for (const std::string path : {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"})
+    if (std::filesystem::exists(path)) return path;
+  return {};
+}
+
+// The kernels of a function, fused as devices have them.
+void addKernels(const Function& function, device::KernelTexts& kernels) {
+  Result<Program> made = generate(function);
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  Program program = *std::move(made);
+  const opencl::DeviceFusePolicy policy(kShape.localBytes);
+  ASSERT_TRUE(fuseInstructions(program, policy).ok());
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    if (!program.instrs[i].computes()) continue;
+    if (scratchBytes(program, program.instrs[i], kShape) > 0) {
+      const RegionId scratch = program.add(
+          {.name = fmt::format("scratch_{}", i), .type = Type(ElemKind::UInt8, Shape{1}), .source = Allocated{}});
+      program.instrs[i].operands.push_back({scratch, Access::Scratch});
+    }
+    for (const codegen::Launch& launch : launchesOf(program, program.instrs[i], kShape)) kernels.add(launch.text);
+  }
+}
+
+void addOperators(device::KernelTexts& kernels) {
+  for (const OpDef* op : allOps()) {
+    if (op->kind != OpKind::Elementwise && op->kind != OpKind::Core) continue;
+    Module module;
+    RandomGraph random(module, 7, {.maxElements = 600, .predicates = 0});
+    Function* function = module.addFunction("f");
+    for (int use = 0; use < 2; ++use) {
+      Node* node = random.addNode(*function, *op);
+      ASSERT_NE(node, nullptr) << op->name;
+      for (int r = 0; r < node->resultCount(); ++r)
+        Builder(*function).output(fmt::format("{}_{}_{}", op->name, use, r), Value(node, r));
+    }
+    addKernels(*function, kernels);
+  }
+}
+
+// Tiles of several kinds, attention, Winograd's transforms.
+void addLarge(device::KernelTexts& kernels) {
+  const auto with = [&](auto&& make) {
+    Module module;
+    Builder b(*module.addFunction("f"));
+    make(b);
+    addKernels(b.function(), kernels);
+  };
+  const auto input = [](Builder& b, const char* name, Shape shape, ElemKind kind = ElemKind::Float32) {
+    return b.input(name, Type(kind, std::move(shape)));
+  };
+  for (const ElemKind kind : {ElemKind::Float32, ElemKind::Float16, ElemKind::Float64, ElemKind::Int32})
+    for (const int64_t n : {72, 73})
+      with([&](Builder& b) {
+        b.output("y", b.abs(b.matMul(input(b, "x", {2, 20, 700}, kind), input(b, "w", {700, n}, kind))));
+      });
+  for (const ElemKind kind : {ElemKind::Float32, ElemKind::Float16})
+    with([&](Builder& b) {
+      const Value x = input(b, "x", {2, 16, 9, 8}, kind);
+      b.output("y", b.relu(b.conv(x, input(b, "w", {24, 16, 3, 3}, kind), input(b, "s", {24}, kind), {})));
+      b.output("z", b.conv(x, input(b, "v", {24, 16, 1, 1}, kind), {}, {}));
+    });
+  with([&](Builder& b) {
+    const Value q = input(b, "q", {1, 2, 40, 16});
+    b.output("y", b.attention(q, q, q, {}, {.scale = 1, .right = 0, .precision = ElemKind::Float32})->result(0));
+  });
+  with([&](Builder& b) {
+    const Tensor filter(Type(ElemKind::Float32, Shape{32, 32, 3, 3}));
+    b.output("y", b.winogradConv(input(b, "x", {1, 32, 9, 9}), b.constant(winogradFilter(filter, 4, 32)),
+                                 {.tile = 4, .pads = {1, 1, 1, 1}, .outputs = 32}));
+  });
+}
+
+TEST(Cuda, TakesTheKernelsOfAllCoreOperators) {
+  const std::string compiler = compilerOfCuda();
+  if (compiler.empty()) GTEST_SKIP() << "the compiler of CUDA is not installed";
+  device::KernelTexts kernels;
+  addOperators(kernels);
+  addLarge(kernels);
+  const std::string base = testing::TempDir() + "aglow_kernels";
+  std::ofstream(base + ".cu") << kernels.source(codegen::cudaPrelude());
+  const std::string command =
+      fmt::format("{0} --ptx -arch=compute_80 -fmad=false -w -o {1}.ptx {1}.cu > {1}.log 2>&1", compiler, base);
+  const int code = std::system(command.c_str());
+  std::ifstream log(base + ".log");
+  std::string words(4000, '\0');
+  log.read(words.data(), static_cast<std::streamsize>(words.size()));
+  EXPECT_EQ(code, 0) << words;
+  EXPECT_GT(kernels.count(), 50u);
+  for (const char* ending : {".cu", ".ptx", ".log"}) std::filesystem::remove(base + ending);
+}
+
+}  // namespace
+
+}  // namespace aglow
