@@ -65,8 +65,15 @@ struct DeviceManager::Flight {
   Clock::Timer timer = 0;
 };
 
-struct DeviceManager::Queue {
+// A thread that takes runs.
+struct DeviceManager::Lane {
   std::condition_variable changed;
+  bool called = false;
+};
+
+struct DeviceManager::Queue {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<Lane*> idle;  // the one that worked last is called first: its caches are warm
   std::vector<Queued> heap;
   uint64_t arrivals = 0, failures = 0;
   bool ends = false, healthy = true, broken = false;
@@ -107,8 +114,10 @@ Result<std::shared_ptr<DeviceManager>> DeviceManager::create(DeviceSpec spec, st
     if (!started.ok()) return;
     device->pool_ = std::make_shared<ThreadPool>(threads);
     if (device->spec_.simulation && device->spec_.simulation->inlined) return;
-    for (int lane = 0; lane < device->lanes(); ++lane)
-      device->threads_.emplace_back([raw = device.get(), lane] { raw->laneLoop(lane); });
+    for (int i = 0; i < device->lanes(); ++i) {
+      Lane& lane = *device->queue_->lanes.emplace_back(std::make_unique<Lane>());
+      device->threads_.emplace_back([raw = device.get(), &lane] { raw->laneLoop(lane); });
+    }
   }).join();
   if (!started.ok()) return std::move(started).error().at(device->name());
   if (device->spec_.simulation && device->spec_.simulation->fails.count() > 0) device->failLater();
@@ -138,7 +147,7 @@ void DeviceManager::stop() {
     const std::lock_guard lock(mutex_);
     queue_->ends = true;
   }
-  queue_->changed.notify_all();
+  for (const auto& lane : queue_->lanes) lane->changed.notify_all();
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
 }
@@ -231,15 +240,24 @@ void DeviceManager::enqueue(Job job) {
   }
   queue_->heap.push_back(std::move(queued));
   std::push_heap(queue_->heap.begin(), queue_->heap.end());
+  if (queue_->idle.empty()) return;
+  Lane* const lane = queue_->idle.back();
+  queue_->idle.pop_back();
+  lane->called = true;
   lock.unlock();
-  queue_->changed.notify_one();
+  lane->changed.notify_one();
 }
 
-void DeviceManager::laneLoop(int /*lane*/) {
+void DeviceManager::laneLoop(Lane& own) {
   std::unique_lock lock(mutex_);
   while (true) {
-    queue_->changed.wait(lock, [&] { return queue_->ends || !queue_->heap.empty(); });
-    if (queue_->heap.empty()) return;
+    if (queue_->heap.empty()) {
+      if (queue_->ends) return;
+      queue_->idle.push_back(&own);
+      own.changed.wait(lock, [&] { return queue_->ends || own.called; });
+      own.called = false;
+      continue;
+    }
     std::pop_heap(queue_->heap.begin(), queue_->heap.end());
     Queued queued = std::move(queue_->heap.back());
     queue_->heap.pop_back();

@@ -103,13 +103,14 @@ public:
 private:
   struct Queued;
   struct Flight;  // a simulated run whose answer is still to come
+  struct Lane;
   struct Queue;
 
   DeviceManager(DeviceSpec spec, std::shared_ptr<Clock> clock);
   friend class Resident;
 
   void enqueue(Job job);
-  void laneLoop(int lane);
+  void laneLoop(Lane& own);
   void execute(Queued job);
   void finish(const Job& job, Outputs outputs);
   void simulate(Queued job, Outputs outputs);

@@ -27,6 +27,12 @@ size_t mostRuns(const Replica& replica) {
   return lanes;
 }
 
+// A device that fails says so before its replicas are let go of: what is sent there meanwhile would only come back.
+bool isHealthy(const Replica& replica) {
+  return std::all_of(replica.parts.begin(), replica.parts.end(),
+                     [](const auto& part) { return part->device().healthy(); });
+}
+
 }  // namespace
 
 ServedNetwork::ServedNetwork(std::string name, std::shared_ptr<const NetworkSource> source, NetworkOptions options,
@@ -76,7 +82,7 @@ int64_t ServedNetwork::paddedRows(int64_t rows) const {
 std::vector<std::shared_ptr<ServedNetwork::InUse>> ServedNetwork::freeReplicas() const {
   std::vector<std::shared_ptr<InUse>> free;
   for (const auto& use : replicas_)
-    if (use->underWay < use->most) free.push_back(use);
+    if (use->underWay < use->most && isHealthy(*use->replica)) free.push_back(use);
   std::stable_sort(free.begin(), free.end(),
                    [](const auto& a, const auto& b) { return a->underWay * b->most < b->underWay * a->most; });
   return free;
