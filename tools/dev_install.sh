@@ -62,6 +62,8 @@ pocl-opencl-icd     | an OpenCL device on every processor
 ocl-icd-opencl-dev  | links bundles for devices
 opencl-c-headers    | compiles them
 oclgrind            | one that looks at every access
+wasi-libc           | the C library of WebAssembly
+libclang-rt-19-dev-wasm32 | links it
 '
 PACKAGES_release='
 python3-venv        | Python environments that build wheels

@@ -12,6 +12,7 @@ namespace aglow::cli {
 
 Command runCommand();
 Command compileCommand();
+Command packWeightsCommand();
 Command benchCommand();
 Command profileCommand();
 Command quantReportCommand();

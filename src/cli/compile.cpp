@@ -6,11 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cpu/bundle/c_names.h"
+#include "backends/csource/csource.h"
 #include "cli/cli.h"
-#include "cli/model_options.h"
-#include "codegen/clike/c_text.h"
+#include "cli/emit.h"
 #include "codegen/nest/text.h"
-#include "compile/code_files.h"
 #include "compile/packages.h"
 #include "compile/text_files.h"
 #include "graph/dot.h"
@@ -25,23 +24,8 @@ namespace aglow::cli {
 
 namespace {
 
-struct EmitOptions {
-  ModelOptions model;
-  std::vector<std::string> emit;
-  std::vector<int64_t> batches;
-  std::string outputDir, name, prefix, weights = "bin";
-  std::string maxSize;
-  bool threads = false, debug = false, externalData = false, sizes = false, json = false;
-
-  bool toFolder() const { return !outputDir.empty() && outputDir != "-"; }
-  // Of files and functions.
-  std::string symbol() const {
-    return codegen::cIdentifier(prefix + (name.empty() ? std::filesystem::path(model.model).stem().string() : name));
-  }
-};
-
 constexpr std::string_view kPackage = "package", kQdq = "onnx-qdq";
-constexpr std::string_view kStageEmits[] = {"graph", "onnx", "onnx-qdq", "dot", "ir", "ir-dot", "nest", "c"};
+constexpr std::string_view kStageEmits[] = {"graph", "onnx", "onnx-qdq", "dot", "ir", "ir-dot", "nest"};
 
 template <class Names>
 bool isOneOf(const std::string& what, const Names& names) {
@@ -116,7 +100,6 @@ public:
     if (takes("ir")) AGLOW_OK(base_.empty() ? printOut(print(programs)) : addPrograms(files_, base_ + ".ir", programs));
     if (takes("ir-dot")) AGLOW_OK(writeText(".ir.dot", drawDot(programs)));
     if (takes("nest")) AGLOW_OK(writeText(".nest", nest::printNests(programs)));
-    if (takes("c")) AGLOW_OK(writeText(".c", codegen::printC(programs)));
     return {};
   }
 
@@ -226,23 +209,6 @@ Status tellSizes(const EmitOptions& emit, const FileSizes& sizes, uint64_t all) 
   return emit.sizes ? printOut(text + fmt::format("{:>14} bytes  in all\n", all)) : Status();
 }
 
-// Gives the files their names, where they are not larger than allowed.
-Status finishFiles(const EmitOptions& emit, FileSet& files) {
-  const FileSizes sizes = files.sizes();
-  uint64_t all = 0;
-  for (const auto& [path, bytes] : sizes) all += bytes;
-  if (!emit.maxSize.empty()) {
-    AGLOW_TRY(const int64_t most, parseBytes(emit.maxSize, "--max-size"));
-    if (all > static_cast<uint64_t>(most))
-      return Error{.code = Code::TooLarge,
-                   .message = fmt::format("the files have {} bytes, and --max-size allows {}", all, most),
-                   .where = {},
-                   .hint = "--opt-size makes code smaller, --precision int8-weights weights"};
-  }
-  AGLOW_OK(files.commit());
-  return tellSizes(emit, sizes, all);
-}
-
 // Once for each processor that --cpu names.
 Diagnosed<Unit> writePackage(EmitOptions emit) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
@@ -286,18 +252,65 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     return failed(Status(usage("--sizes and --json tell of files", "name a folder with -o DIR")));
   if (isOneOf(std::string(kPackage), emit.emit)) return writePackage(std::move(emit));
   if (isOneOf(std::string(kQdq), emit.emit)) emit.model.stopAfter = "insert-conversions";
-  CodeFileOptions code{.name = emit.symbol(),
+  CodeFileOptions code = emit.codeOptions();
+  code.recorded = recordedWords(emit);
+  // Everything appears at the end, or nothing does.
+  FileSet files;
+  if (emit.toFolder())
+    if (const Status made = files.addFolder(emit.outputDir); !made.ok()) return failed(made);
+  auto sources = compileSources(files, emit, code);
+  if (!sources.ok()) return sources.diagnostics();
+  if (!sources->empty()) {
+    const Result<std::string> text = addCodeFiles(files, *std::move(sources), code);
+    if (!text.ok()) return failed(text);
+    if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
+  }
+  if (const Status written = finishFiles(emit, files); !written.ok()) return failed(written);
+  return Unit{};
+}
+
+}  // namespace
+
+std::string EmitOptions::symbol() const {
+  return codegen::cIdentifier(prefix + (name.empty() ? std::filesystem::path(model.model).stem().string() : name));
+}
+
+CodeFileOptions EmitOptions::codeOptions() const {
+  CodeFileOptions code{.name = symbol(),
                        .emit = {},
-                       .folder = emit.toFolder() ? emit.outputDir : "",
-                       .threads = emit.threads,
-                       .weightsInC = emit.weights == "c",
-                       .debug = emit.debug};
-  for (const std::string& what : emit.emit)
+                       .folder = toFolder() ? outputDir : "",
+                       .threads = threads,
+                       .weightsInC = weights == "c",
+                       .debug = debug};
+  for (const std::string& what : emit)
     if (isOneOf(what, kCodeEmits)) code.emit.insert(what);
-  if (!code.emit.empty() && !emit.model.backend.starts_with("opencl")) emit.model.backend = "cpu";
+  return code;
+}
+
+Status finishFiles(const EmitOptions& emit, FileSet& files) {
+  const FileSizes sizes = files.sizes();
+  uint64_t all = 0;
+  for (const auto& [path, bytes] : sizes) all += bytes;
+  if (!emit.maxSize.empty()) {
+    AGLOW_TRY(const int64_t most, parseBytes(emit.maxSize, "--max-size"));
+    if (all > static_cast<uint64_t>(most))
+      return Error{.code = Code::TooLarge,
+                   .message = fmt::format("the files have {} bytes, and --max-size allows {}", all, most),
+                   .where = {},
+                   .hint = "--opt-size makes code smaller, --precision int8-weights weights"};
+  }
+  AGLOW_OK(files.commit());
+  return tellSizes(emit, sizes, all);
+}
+
+Diagnosed<std::vector<CodeSource>> compileSources(FileSet& files, EmitOptions& emit, const CodeFileOptions& code) {
+  const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  if (code.emit.contains("c"))
+    emit.model.backend = CSourceBackend::kName;
+  else if (!code.emit.empty() && !emit.model.backend.starts_with("opencl"))
+    emit.model.backend = "cpu";
   if (!code.emit.empty() && !emit.model.deviceMemory.empty())
     return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory")));
-
   auto file = openModel(emit.model);
   if (!file.ok()) return failed(file);
   auto variants = variantsOf(emit, *file);
@@ -309,11 +322,6 @@ Diagnosed<Unit> execute(EmitOptions emit) {
     if (!given.ok()) return failed(given);
     options->import.given = *std::move(given);
   }
-  // Everything appears at the end, or nothing does.
-  FileSet files;
-  if (emit.toFolder())
-    if (const Status made = files.addFolder(emit.outputDir); !made.ok()) return failed(made);
-
   std::vector<CodeSource> sources;
   for (const Variant& variant : *variants) {
     auto compiled = compileVariant(files, emit, *file, *options, variant);
@@ -323,19 +331,12 @@ Diagnosed<Unit> execute(EmitOptions emit) {
       return failed(Status(usage("--stop-after ends before there is a program to generate code from")));
     sources.push_back({variant.suffix, *std::move(compiled)});
   }
-  if (!sources.empty()) {
-    const Result<std::string> text = addCodeFiles(files, std::move(sources), code);
-    if (!text.ok()) return failed(text);
-    if (const Status printed = printOut(*text); !printed.ok()) return failed(printed);
-  }
-  if (const Status written = finishFiles(emit, files); !written.ok()) return failed(written);
-  return Unit{};
+  return sources;
 }
 
-}  // namespace
+Command compileCommand() { return compileCommand(std::make_shared<EmitOptions>()); }
 
-Command compileCommand() {
-  auto options = std::make_shared<EmitOptions>();
+Command compileCommand(std::shared_ptr<EmitOptions> options) {
   Command command{.name = "compile",
                   .doc = "Compile a model and write what comes out",
                   .options = options->model.options(),
@@ -344,6 +345,7 @@ Command compileCommand() {
                       "  aglow compile model.onnx -o out --emit bundle --target aarch64-linux-gnu --cpu "
                       "cortex-a76\n"
                       "  aglow compile model.onnx -o out --emit so --batch 1,8\n"
+                      "  aglow compile model.onnx -o out --emit exe && out/model -o answers x.npy\n"
                       "  aglow compile model.onnx -o out --emit package --cpu x86-64-v3,x86-64-v4\n"
                       "  aglow compile model.onnx --dim batch=1 -o out --emit graph,ir\n"
                       "  aglow compile model.onnx --stop-after lower --emit graph\n"
@@ -356,10 +358,10 @@ Command compileCommand() {
        {.names = "--emit",
         .place = &options->emit,
         .doc = "What to write: package (one file that the other commands and aglow.load run), bundle (object, header, "
-               "weights), so (shared object, header, weights), obj, asm, llvm; graph and ir as text, onnx (the graph "
+               "weights), so (shared object, header, weights), exe (a program that reads and writes .npy files), c "
+               "(C99 for any compiler, header, weights), obj, asm, llvm; graph and ir as text, onnx (the graph "
                "as a model file), onnx-qdq (the same with conversions to integers, for other engines), dot and ir-dot "
-               "as drawings; nest and "
-               "c: the loops of instructions, as text and as C (default: ir, or graph where --stop-after ends "
+               "as drawings; nest: the loops of instructions (default: ir, or graph where --stop-after ends "
                "before)",
         .type = "WHAT,…",
         .commas = true},

@@ -14,6 +14,7 @@
 #include "dynamic/whole_model.h"
 #include "graph/text.h"
 #include "import/model_file.h"
+#include "import/onnx/external_data.h"
 #include "inst/text.h"
 #include "quant/profile_file.h"
 #include "quant/quantize.h"
@@ -149,6 +150,8 @@ std::vector<Option> ModelOptions::options() {
                 .type = "NAME,…",
                 .commas = true},
                {"--strict", &strict, "Refuse models that depart from the standard, even where their meaning is plain"},
+               {"--follow-links", &followLinks,
+                "Read weights that lie beside the model through links, also from elsewhere: caches of models have them so"},
                {"--verbose,-v", &verbose, "Say also what was mended in the model without consequences"},
                {"--memory-limit", &memoryLimit,
                 "Refuse programs that need more, e.g. 512M (default: the machine's memory)", "BYTES"},
@@ -276,6 +279,7 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   }
   if (dump.empty() && printAfter.empty() && !timing) options.cache = cache;
   parsed.import.tolerance = tolerance();
+  parsed.import.followLinks = followLinks;
   options.disabled.insert(disable.begin(), disable.end());
   for (const std::string& text : shapes) {
     AGLOW_TRY(const auto pair, splitAtEquals(text, "--shape"));
@@ -381,6 +385,7 @@ Result<std::map<std::string, ModelValue>> readInputs(const onnx::Graph& graph,
 Result<ModelFile> openModel(const ModelOptions& options) {
   if (isWhole(options.model)) return ModelFile{options.model, std::nullopt};
   AGLOW_TRY(onnx::Model model, readModelFile(options.model, options.init));
+  if (options.followLinks && model.external) model.external->followLinks();
   AGLOW_OK(checkDims(model.graph, options.dims));
   return ModelFile{options.model, std::move(model)};
 }

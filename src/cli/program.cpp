@@ -45,6 +45,7 @@ Program aglowProgram() {
           .footer = kExamples,
           .commands = {runCommand(),
                        compileCommand(),
+                       packWeightsCommand(),
                        benchCommand(),
                        verifyCommand(),
                        inspectCommand(),

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/run_request.h"
 #include "compile/packages.h"
+#include "import/onnx/external_data.h"
 #include "support/suggest.h"
 #include "tensor/npy.h"
 #include "tensor/npz.h"
@@ -238,6 +239,7 @@ Diagnosed<Unit> execute(const TrainOptions& train) {
   if (!schedule.ok()) return failed(schedule);
   auto source = readSource(model.model, model.init);
   if (!source.ok()) return failed(source);
+  if (model.followLinks && source->model && source->model->external) source->model->external->followLinks();
   auto options = train.request.parse();
   if (!options.ok()) return failed(options);
   auto plan = planOf(train, *options, *source);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/bundle/bundle.h"
+#include "backends/csource/bundle.h"
+#include "backends/csource/csource.h"
 #include "backends/opencl/bundle.h"
 #include "backends/opencl/opencl.h"
 
@@ -28,22 +30,31 @@ struct CodeKind {
 };
 constexpr CodeKind kCodeKinds[] = {
     {"bundle", CodeFile::Object, ".o", false}, {"so", CodeFile::Object, ".so", false},
-    {"obj", CodeFile::Object, ".o", false},    {"asm", CodeFile::Assembly, ".s", true},
-    {"llvm", CodeFile::Llvm, ".ll", true},
+    {"exe", CodeFile::Object, "", false},      {"obj", CodeFile::Object, ".o", false},
+    {"asm", CodeFile::Assembly, ".s", true},   {"llvm", CodeFile::Llvm, ".ll", true},
 };
 
 }  // namespace
 
 namespace {
 
-Status addEntries(codegen::Bundle& bundle, std::vector<CodeSource>& sources) {
+Status addEntries(codegen::Bundle& bundle, std::vector<CodeSource>& sources, const CodeFileOptions& options) {
+  bundle.options = options.recorded;
   for (CodeSource& source : sources) {
     Compilation& compiled = source.compilation;
     const std::vector<std::string> names = codegen::bundleFunctionNames(bundle.name, compiled.functionNames());
     for (size_t i = 0; i < names.size(); ++i)
       AGLOW_OK(bundle.add(names[i] + source.suffix, std::move(compiled.programs[i]), compiled.interfaces[i]));
   }
-  return {};
+  bundle.seal();
+  if (!options.weightsFor || *options.weightsFor == bundle.layout) return {};
+  return Error{
+      .code = Code::UnsupportedFeature,
+      .message = "the code is not for these weights: with them, other code would come out",
+      .where = {},
+      .hint =
+          "shapes, operators, target and version have to be the same, and so do weights that are single numbers in "
+          "the code, or equal to others; if they are not, compile again"};
 }
 
 Status addWeights(FileSet& files, const codegen::Bundle& bundle, const std::string& base) {
@@ -61,13 +72,35 @@ Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const Op
                          .cpu = backend.device().name,
                          .weightsInC = options.weightsInC,
                          .onDevice = true};
-  AGLOW_OK(addEntries(bundle, sources));
+  AGLOW_OK(addEntries(bundle, sources, options));
   const std::string base = options.folder + "/" + options.name;
+  if (options.weightsFor) return addWeights(files, bundle, base);
   const opencl::BundleFiles made = opencl::bundleFiles(bundle, backend.shape());
   AGLOW_OK(files.add(base + ".c", made.host));
   AGLOW_OK(files.add(base + ".cl", made.kernels));
   AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
   return addWeights(files, bundle, base);
+}
+
+// NAME.c, NAME.h and the weights; without a folder the first of them comes back.
+Result<std::string> addSourceFiles(FileSet& files, std::vector<CodeSource>& sources, const CSourceBackend& backend,
+                                   const CodeFileOptions& options) {
+  if (options.emit.size() != 1 || !options.emit.contains("c") || options.threads || options.debug)
+    return Error{.code = Code::Usage,
+                 .message = "--emit c is of a backend of its own: no other code goes with it, nor --threads and -g"};
+  codegen::Bundle bundle{.name = options.name, .triple = "c99", .cpu = "any", .weightsInC = options.weightsInC};
+  AGLOW_OK(addEntries(bundle, sources, options));
+  if (options.weightsFor) {
+    AGLOW_OK(addWeights(files, bundle, options.folder + "/" + options.name));
+    return std::string();
+  }
+  std::string source = csource::bundleSource(bundle, backend.shape());
+  if (options.folder.empty()) return source;
+  const std::string base = options.folder + "/" + options.name;
+  AGLOW_OK(files.add(base + ".c", source));
+  AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
+  AGLOW_OK(addWeights(files, bundle, base));
+  return std::string();
 }
 
 }  // namespace
@@ -79,6 +112,8 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
     AGLOW_OK(addDeviceFiles(files, sources, *device, options));
     return std::string();
   }
+  if (const auto* source = dynamic_cast<const CSourceBackend*>(backend.get()))
+    return addSourceFiles(files, sources, *source, options);
   const auto* cpu = dynamic_cast<const CpuBackend*>(backend.get());
   if (cpu == nullptr)
     return Error{.code = Code::Usage,
@@ -93,7 +128,11 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
                          .threads = options.threads,
                          .weightsInC = options.weightsInC,
                          .debug = options.debug};
-  AGLOW_OK(addEntries(bundle, sources));
+  AGLOW_OK(addEntries(bundle, sources, options));
+  if (options.weightsFor) {
+    AGLOW_OK(addWeights(files, bundle, options.folder + "/" + options.name));
+    return std::string();
+  }
 
   std::vector<CodeKind> kinds;
   for (const CodeKind& kind : kCodeKinds)
@@ -117,7 +156,12 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
     if (kind.emit == "so") {
       AGLOW_TRY(content, codegen::linkSharedObject(content, options.name, target.triple(), target.isHost()));
     }
-    AGLOW_OK(files.add(base + std::string(kind.ending), content));
+    if (kind.emit == "exe") {
+      AGLOW_TRY(content, codegen::linkProgram(content, options.name, bundle.constants.pieces(), target.triple(),
+                                              target.isHost()));
+    }
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(content));
+    AGLOW_OK(files.add(base + std::string(kind.ending), std::span(&bytes, 1), kind.emit == "exe" ? 0777 : 0666));
   }
   if (options.folder.empty()) return printed;
   const bool whole = options.emit.contains("bundle") || options.emit.contains("so");

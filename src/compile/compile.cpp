@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backends/csource/csource.h"
 #include "backends/interpreter/interpreter.h"
 #include "backends/opencl/opencl.h"
 #ifdef AGLOW_LLVM
@@ -37,10 +38,16 @@ struct BackendRow {
   MakeBackend* make;
   bool devices = false;  // has several to choose from
   bool memory = true;    // of the device can be bounded
+  bool runs = true;      // else it only writes files
 };
 
 // What is taken where nobody names one comes last.
 constexpr BackendRow kBackends[] = {
+    {CSourceBackend::kName,
+     [](const CompileOptions&, const DeviceChoice&) -> Result<std::shared_ptr<const Backend>> {
+       return std::shared_ptr<const Backend>(std::make_shared<CSourceBackend>());
+     },
+     false, false, false},
     {"opencl",
      [](const CompileOptions& options, const DeviceChoice& choice) -> Result<std::shared_ptr<const Backend>> {
        AGLOW_TRY(std::shared_ptr<const Backend> backend,
@@ -157,7 +164,8 @@ bool isWanted(const CompileOptions& options, const std::string& name) {
 
 std::vector<std::string_view> backendNames() {
   std::vector<std::string_view> names;
-  for (const BackendRow& row : kBackends) names.push_back(row.name);
+  for (const BackendRow& row : kBackends)
+    if (row.runs) names.push_back(row.name);
   return names;
 }
 

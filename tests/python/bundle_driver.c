@@ -104,5 +104,8 @@ int main(int count, char** words) {
     fwrite(memory + entry->outputs[i].offset, 1, (size_t)entry->outputs[i].bytes, file);
     fclose(file);
   }
+  free(constants);
+  free(memory);
+  free(activations);
   return 0;
 }

@@ -64,6 +64,7 @@ RISCV64 = Machine("riscv64", ["--target", "riscv64-linux-gnu"], "riscv64-linux-g
 
 class Bundle:
     """A model of bundle_models compiled for a machine, in a folder."""
+    emit = "bundle"
 
     def __init__(self, program, folder, name, machine, options=(), batch=None, precision="float"):
         self.program, self.folder, self.name, self.machine = program, folder, name, machine
@@ -75,7 +76,7 @@ class Bundle:
         self.compile("out", options)
 
     def compile(self, out, options, sizes=None):
-        check(self.program, "compile", self.path, "-o", self.folder / out, "--emit", "bundle", *self.machine.options,
+        check(self.program, "compile", self.path, "-o", self.folder / out, "--emit", self.emit, *self.machine.options,
               *self.precision, *options, *(self.sizes if sizes is None else sizes))
 
     def link(self, flags=(), libraries=()):

@@ -263,8 +263,11 @@ static int load($name_device *device, const uint8_t *constants) {
 }
 
 int $name_check(const uint8_t *constants) {
+  uint64_t seal[2];
   if (constants == NULL) return $NAME_BAD_MEMORY;
-  return hash_of(constants, $NAME_CONSTANTS_BYTES / 64) == $NAME_WEIGHTS_HASH ? $NAME_OK : $NAME_BAD_WEIGHTS;
+  memcpy(seal, constants + ($NAME_CONSTANTS_BYTES - 64), sizeof seal);
+  if (seal[1] != $NAME_WEIGHTS_LAYOUT) return $NAME_BAD_WEIGHTS;
+  return hash_of(constants, $NAME_CONSTANTS_BYTES / 64 - 1) == seal[0] ? $NAME_OK : $NAME_BAD_WEIGHTS;
 }
 
 int $name_open(const char *wanted, const uint8_t *constants, $name_device **opened) {
@@ -273,7 +276,7 @@ int $name_open(const char *wanted, const uint8_t *constants, $name_device **open
   *opened = ($name_device *)calloc(1, sizeof **opened);
   if (*opened == NULL) return $NAME_NO_MEMORY;
   if ((status = $name_check(constants)) != $NAME_OK)
-    return say(*opened, status, "the constants are not those that the kernels were made for");
+    return say(*opened, status, "the constants are damaged, or of another layout than the kernels'");
   if ((status = choose(*opened, wanted)) != $NAME_OK) return status;
   return load(*opened, constants);
 }

@@ -5,7 +5,6 @@
 #include "backends/opencl/executable.h"
 #include "backends/opencl/kernels.h"
 #include "backends/winograd.h"
-#include "inst/fused.h"
 
 namespace aglow {
 
@@ -30,19 +29,12 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
 
 void OpenClBackend::tune() {
   tuner_ = std::make_shared<device::Tuner>(
-      shape_, cache_, opencl::deviceIdentity(device_), [this](Program program, const codegen::Ways& ways) {
-        codegen::DeviceShape shape = shape_;
+      shape(), cache_, opencl::deviceIdentity(device_), [this](Program program, const codegen::Ways& ways) {
+        codegen::DeviceShape shape = rules_.shape();
         shape.ways = &ways;
         return device::secondsOf(std::move(program), OpenClBackend(device_, shape, {}, 0));
       });
-  shape_.ways = tuner_.get();
-}
-
-Decision OpenClBackend::runs(const Attrs& attrs, const OperandTypes& types) const {
-  const OpDef& op = attrs.op();
-  if (op.kind == OpKind::Derivative) return Decision::no(fmt::format("{} stands for other nodes", op.name));
-  if (op.kind == OpKind::View || op.kind == OpKind::Storage) return Decision::yes();
-  return codegen::hasKernel(attrs, types, shape_);
+  rules_.choose(*tuner_);
 }
 
 // Of multiplications with additions, a GPU makes about 128 at once in each of its units, a processor 16. Its own memory
@@ -61,27 +53,23 @@ LatencyModel OpenClBackend::latencies() const {
   return model;
 }
 
-Decision OpenClBackend::supports(const Node& node) const { return runs(node.attrs(), OperandTypes(node)); }
-
 Result<std::optional<Plan>> OpenClBackend::plan(const Program& program, const Instr& instr) const {
-  for (const Instr& step : bodyOf(instr))
-    if (const Decision taken = runs(step.attrs, OperandTypes(program, step)); !taken)
-      return Error{.code = Code::UnsupportedFeature, .message = taken.reason()};
-  if (tuner_ != nullptr) AGLOW_OK(tuner_->tune(program, instr));
-  return std::optional(Plan{.kernel = codegen::kernelName(program, instr),
-                            .scratchBytes = codegen::scratchBytes(program, instr, shape_)});
+  AGLOW_TRY(std::optional<Plan> plan, rules_.plan(program, instr));
+  if (tuner_ == nullptr) return plan;
+  AGLOW_OK(tuner_->tune(program, instr));
+  return rules_.plan(program, instr);
 }
 
 void OpenClBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("optimize-core", planarLayoutPhase());
   phases.insertAfter("irgen", planPhase());
-  phases.insertAfter("plan", fusePhase(fusing_));
+  phases.insertAfter("plan", fusePhase(rules_.fusing()));
 }
 
 Result<std::unique_ptr<Executable>> OpenClBackend::compile(std::vector<Program> programs,
                                                            const BackendOptions& options) const {
   AGLOW_OK(checkMemory(programs, options));
-  return opencl::makeExecutable(std::move(programs), device_, shape_, device_.unifiedMemory && memoryBytes_ == 0,
+  return opencl::makeExecutable(std::move(programs), device_, shape(), device_.unifiedMemory && memoryBytes_ == 0,
                                 options, cache_);
 }
 

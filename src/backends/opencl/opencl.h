@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
+#include "backends/device/kernel_rules.h"
 #include "backends/device/tuner.h"
 #include "backends/device_backend.h"
 #include "backends/opencl/devices.h"
-#include "backends/opencl/fuse_policy.h"
 #include "codegen/clike/launch.h"
 
 namespace aglow {
@@ -26,13 +26,13 @@ public:
                                                              bool tunes = false);
 
   const opencl::Device& device() const { return device_; }
-  const codegen::DeviceShape& shape() const { return shape_; }
+  const codegen::DeviceShape& shape() const { return rules_.shape(); }
   const std::string& cache() const { return cache_; }
   std::string_view name() const override { return "opencl"; }
-  Decision supports(const Node& node) const override;
+  Decision supports(const Node& node) const override { return rules_.supports(node); }
   Result<std::optional<Plan>> plan(const Program& program, const Instr& instr) const override;
   void changePhases(PhaseList& phases) const override;
-  const FusePolicy* fusePolicy() const override { return &fusing_; }
+  const FusePolicy* fusePolicy() const override { return &rules_.fusing(); }
   LatencyModel latencies() const override;
   using Backend::compile;
   Result<std::unique_ptr<Executable>> compile(std::vector<Program> programs,
@@ -40,18 +40,12 @@ public:
 
 private:
   OpenClBackend(opencl::Device device, const codegen::DeviceShape& shape, std::string cache, int64_t memoryBytes)
-      : device_(std::move(device)),
-        shape_(shape),
-        fusing_(shape.localBytes),
-        cache_(std::move(cache)),
-        memoryBytes_(memoryBytes) {}
+      : device_(std::move(device)), rules_(shape), cache_(std::move(cache)), memoryBytes_(memoryBytes) {}
 
-  Decision runs(const Attrs& attrs, const OperandTypes& types) const;
   void tune();
 
   opencl::Device device_;
-  codegen::DeviceShape shape_;
-  opencl::DeviceFusePolicy fusing_;
+  device::KernelRules rules_;
   std::string cache_;
   int64_t memoryBytes_;
   std::shared_ptr<device::Tuner> tuner_;

@@ -15,8 +15,8 @@ std::string cPrelude() {
 std::string_view sharedPrelude() {
   return R"(// NaN wins.
 #define ORDER(K, T)                                                                    \
-  FUNCTION T min_##K(T a, T b) { return (a < b) | (a != a) ? a : b; }              \
-  FUNCTION T max_##K(T a, T b) { return (b < a) | (a != a) ? a : b; }
+  FUNCTION T min_##K(T a, T b) { return ((a < b) | (a != a)) ? a : b; }              \
+  FUNCTION T max_##K(T a, T b) { return ((b < a) | (a != a)) ? a : b; }
 // Sums and products wrap; a divisor of zero gives zero; a shift by the width or more gives zero. Reals are cut towards
 // zero; what does not fit saturates, NaN is 0.
 #define INTEGER(K, T, U, LOW, HIGH)                                                    \

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include "codegen/clike/nest_printer.h"
-#include "codegen/nest/build.h"
-#include "support/quote.h"
 
 namespace aglow::codegen {
 
@@ -78,15 +76,5 @@ private:
 }  // namespace
 
 std::string printC(const nest::Nest& nest, const std::string& name) { return Printer(nest).run(name); }
-
-std::string printC(std::span<const Program> programs) {
-  std::string out = cPrelude();
-  int number = 0;
-  for (const Program& program : programs)
-    for (const Instr& instr : program.instrs)
-      if (const std::optional<nest::Nest> nest = nest::nestIn(program, instr))
-        out += fmt::format("\n// {}\n{}", quoted(instr.origin), printC(*nest, fmt::format("nest_{}", number++)));
-  return out;
-}
 
 }  // namespace aglow::codegen

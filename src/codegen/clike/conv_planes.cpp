@@ -50,8 +50,8 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
   const Shape &x = writer.in(0).shape(), &y = writer.out().shape();
   const ElemKind kind = writer.kindOf(0);
   const Window& w = sliding.window;
-  if (writer.shape().sharesLocal || nest::computedKind(kind) != ElemKind::Float32 || writer.in(1).dim(1) != 1 ||
-      y.rank() != 4 || w.kernel[0] * w.kernel[1] > kMostTaps)
+  if (writer.shape().sharesLocal || !writer.shape().vectors || nest::computedKind(kind) != ElemKind::Float32 ||
+      writer.in(1).dim(1) != 1 || y.rank() != 4 || w.kernel[0] * w.kernel[1] > kMostTaps)
     return std::nullopt;
   int64_t lanes = 1;
   while (lanes < std::min(y[3], kMostLanes)) lanes *= 2;

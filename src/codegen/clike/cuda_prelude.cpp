@@ -35,6 +35,7 @@ typedef unsigned long uint64_t;
 #define WIDE_MIN 0x1p-1000
 #define WIDE_MAX 0x1p1000
 #define FUNCTION static __device__ inline
+#define ITEMS
 #define KERNEL(x, y) extern "C" __global__ void __launch_bounds__((x) * (y))
 #define OPERAND(n) uint8_t *b##n, uint64_t o##n
 #define AT(n, T) ((T*)(b##n + o##n))

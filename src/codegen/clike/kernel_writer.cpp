@@ -244,8 +244,8 @@ void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* 
 }
 
 Launch KernelWriter::finish(std::string_view statements, std::array<int64_t, 2> items, std::array<int64_t, 2> group) {
-  std::string parameters;
-  for (size_t i = 0; i < arguments_.size(); ++i) parameters += fmt::format("{}OPERAND({})", i == 0 ? "" : ", ", i);
+  std::string parameters = "ITEMS";
+  for (size_t i = 0; i < arguments_.size(); ++i) parameters += fmt::format("{}OPERAND({})", i == 0 ? " " : ", ", i);
   std::string text = fmt::format("{}KERNEL({}, {}) {}({}) {{\n{}{}}}\n", tables_, group[0], group[1], Launch::kName,
                                  parameters, declarations_, statements);
   return {.text = std::move(text),

@@ -331,6 +331,7 @@ Sight sightOf(KernelWriter& writer, const Sizes& s) {
 
 Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
   const Type &q = *types.in[0], &k = *types.in[1], &v = *types.in[2];
+  if (!shape.vectors) return Decision::no("needs a language with vectors, has none");
   if (nest::computedKind(q.kind()) != ElemKind::Float32)
     return Decision::no(fmt::format("needs elements that are computed in f32, has {}", elemName(q.kind())));
   if (types.out[1] != nullptr) return Decision::no("needs weights that nobody reads, has a reader of them");

@@ -51,6 +51,7 @@ typedef ulong uint64_t;
 #define erff erf
 
 #define KERNEL(x, y) __kernel __attribute__((reqd_work_group_size(x, y, 1))) void
+#define ITEMS
 #define OPERAND(n) __global uint8_t *b##n, uint64_t o##n
 #define AT(n, T) ((__global T*)(b##n + o##n))
 #define FUNCTION static inline

@@ -21,9 +21,7 @@ const $I end = first + $part < $m ? first + $part : $m;
 $panel
 for ($I ownTop = first; ownTop < end; ownTop += $rows) {
   const $I top = ownTop + $rows <= $m ? ownTop : $m - $rows;
-  $V sums[$rows];
-#pragma unroll
-  for (int32_t r = 0; r < $rows; ++r) sums[r] = ($V)(0);
+  $sums
   for ($I k = 0; k < $k; ++k) {
 $b
 #pragma unroll
@@ -31,15 +29,13 @@ $b
       const $I row = top + r;
       $T value = 0;
 $left
-      const $V wide = ($V)(($E)value);
-      sums[r] = $muladd;
+      $muladd
     }
   }
   for (int32_t r = 0; r < $rows; ++r) {
     const $I row = top + r;
     if (row < ownTop || row >= end) continue;
-    $E line[$columns];
-    vstore$columns(sums[r], 0, line);
+    $line
     for (int32_t c = $own; c < $columns; ++c) {
       const $I column = side + c;
       const $I point = (batch * $m + row) * $n + column;
@@ -49,6 +45,34 @@ $store
   }
 }
 )";
+
+// What lanes of a tile are: vectors, or loops that a compiler turns into them.
+struct Lanes {
+  std::string element, sums, load, muladd, line;  // `load` makes `b` of the columns at `from`
+};
+
+Lanes vectorLanes(ElemKind sums, int64_t rows, int64_t columns) {
+  const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint" : "ulong";
+  const std::string vector = fmt::format("{}{}", element, columns);
+  return {.element = element,
+          .sums = fmt::format("{0} sums[{1}];\n#pragma unroll\n  for (int32_t r = 0; r < {1}; ++r) sums[r] = ({0})(0);",
+                              vector, rows),
+          .load = fmt::format("const {} b = vload{}(0, from);", vector, columns),
+          .muladd = fmt::format(
+              "const {0} wide = ({0})(({1})value);\n      sums[r] = {2};", vector, element,
+              isFloat(sums) ? fmt::format("MULADD_{}(wide, b, sums[r])", elemName(sums)) : "wide * b + sums[r]"),
+          .line = fmt::format("{} line[{}];\n    vstore{}(sums[r], 0, line);", element, columns, columns)};
+}
+
+Lanes loopLanes(ElemKind sums, int64_t rows, int64_t columns) {
+  const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint32_t" : "uint64_t";
+  const std::string each = fmt::format("for (int32_t c = 0; c < {}; ++c) ", columns);
+  return {.element = element,
+          .sums = fmt::format("{} sums[{}][{}] = {{{{0}}}};", element, rows, columns),
+          .load = fmt::format("const {}* b = from;", element),
+          .muladd = fmt::format("{}sums[r][c] += ({})value * b[c];", each, element),
+          .line = fmt::format("const {}* line = sums[r];", element)};
+}
 
 // One row of the right matrix, in the columns of a tile, as $name[0] to $name[$columns - 1].
 constexpr std::string_view kRightRow = R"($atK
@@ -110,8 +134,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   const int64_t parts = (p.m + part - 1) / part;
   const bool packs =
       part > rows && std::max<int64_t>(p.k, 1) * columns * elemBytes(sums) <= writer.shape().localBytes / 2;
-  const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint" : "ulong";
-  const std::string vector = fmt::format("{}{}", element, columns);
+  const Lanes lanes = writer.shape().vectors ? vectorLanes(sums, rows, columns) : loopLanes(sums, rows, columns);
   std::string starts, kept;
   for (const auto& [name, value] : product.ofColumn) {
     starts += fmt::format(
@@ -130,33 +153,31 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   };
   std::string panel = starts, b;
   if (packs) {
-    panel += fmt::format("LOCAL_ARRAY {} packed[{}];\nfor ({} k = 0; k < {}; ++k) {{\n{}}}\n", element,
+    panel += fmt::format("LOCAL_ARRAY {} packed[{}];\nfor ({} k = 0; k < {}; ++k) {{\n{}}}\n", lanes.element,
                          std::max<int64_t>(p.k, 1) * columns, writer.indexType(), p.k,
                          rightRow(fmt::format("packed[k * {} + c]", columns)));
-    b = fmt::format("const {} b = vload{}(k, packed);", vector, columns);
+    b = fmt::format("LOCAL const {}* from = packed + k * {};\n{}", lanes.element, columns, lanes.load);
   } else {
-    b = fmt::format("{} rights[{}];\n{}const {} b = vload{}(0, rights);", element, columns, rightRow("rights[c]"),
-                    vector, columns);
+    b = fmt::format("{0} rights[{1}];\n{2}const {0}* from = rights;\n{3}", lanes.element, columns,
+                    rightRow("rights[c]"), lanes.load);
   }
-  const std::string text = fill(
-      kOwnTiles,
-      {{"T", typeName(sums)},
-       {"E", element},
-       {"V", vector},
-       {"I", writer.indexType()},
-       {"m", p.m},
-       {"n", p.n},
-       {"k", p.k},
-       {"rows", rows},
-       {"columns", columns},
-       {"part", part},
-       {"parts", parts},
-       {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
-       {"panel", panel},
-       {"b", b},
-       {"left", product.left.element(p)},
-       {"muladd", isFloat(sums) ? fmt::format("MULADD_{}(wide, b, sums[r])", elemName(sums)) : "wide * b + sums[r]"},
-       {"store", store}});
+  const std::string text = fill(kOwnTiles, {{"T", typeName(sums)},
+                                            {"I", writer.indexType()},
+                                            {"m", p.m},
+                                            {"n", p.n},
+                                            {"k", p.k},
+                                            {"rows", rows},
+                                            {"columns", columns},
+                                            {"part", part},
+                                            {"parts", parts},
+                                            {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
+                                            {"panel", panel},
+                                            {"b", b},
+                                            {"left", product.left.element(p)},
+                                            {"sums", lanes.sums},
+                                            {"muladd", lanes.muladd},
+                                            {"line", lanes.line},
+                                            {"store", store}});
   return writer.finish(text, {across, p.batch * parts}, {1, 1});
 }
 

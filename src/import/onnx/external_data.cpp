@@ -104,6 +104,11 @@ Opened openByComponents(int folder, const std::vector<std::string>& parts) {
   return opened(::openat(parent.valid() ? parent.get() : folder, parts.back().c_str(), kOpenLeaf));
 }
 
+// Leads wherever links lead; what is there is checked all the same.
+Opened openThroughLinks(int folder, const std::vector<std::string>& parts) {
+  return opened(::openat(folder, join(parts).c_str(), kOpenLeaf & ~O_NOFOLLOW));
+}
+
 Opened openByKernel(int folder, const std::vector<std::string>& parts) {
 #ifdef AGLOW_HAS_OPENAT2
   open_how how{};
@@ -118,10 +123,13 @@ Opened openByKernel(int folder, const std::vector<std::string>& parts) {
   return openByComponents(folder, parts);
 }
 
-std::string reason(int error) {
+constexpr const char* kFollow = "if you trust the model's author, --follow-links reads it all the same";
+
+Error refusalOf(int error) {
   // A link in the middle of a path shows as "not a folder" when it is opened as one without being followed.
-  if (error == ELOOP || error == ENOTDIR) return "it is, or leads through, a link or something that is not a folder";
-  return std::generic_category().message(error);
+  if (error == ELOOP || error == ENOTDIR)
+    return refusal("it is, or leads through, a link or something that is not a folder").withHint(kFollow);
+  return refusal(std::generic_category().message(error));
 }
 
 }  // namespace
@@ -137,14 +145,17 @@ Result<std::shared_ptr<const InputFile>> ExternalFiles::open(const std::string& 
   const auto known = files_.find(path);
   if (known != files_.end() && known->second.file) return known->second.file;
 
-  Opened file = lookup_ == Lookup::Kernel ? openByKernel(folder_.get(), parts) : openByComponents(folder_.get(), parts);
-  if (const int* error = std::get_if<int>(&file)) return refusal(reason(*error));
+  Opened file = followsLinks_               ? openThroughLinks(folder_.get(), parts)
+                : lookup_ == Lookup::Kernel ? openByKernel(folder_.get(), parts)
+                                            : openByComponents(folder_.get(), parts);
+  if (const int* error = std::get_if<int>(&file)) return refusalOf(*error);
   FileDescriptor descriptor = std::get<FileDescriptor>(std::move(file));
   struct stat info{};
-  if (::fstat(descriptor.get(), &info) != 0) return refusal(reason(errno));
+  if (::fstat(descriptor.get(), &info) != 0) return refusalOf(errno);
   if (!S_ISREG(info.st_mode)) return refusal("it is not a regular file");
   // A second name may lie outside of the model's folder, and lend a file the model's author may not read.
-  if (info.st_nlink != 1) return refusal("the file has hard links").withHint("copy the file");
+  if (info.st_nlink != 1 && !followsLinks_)
+    return refusal("the file has hard links").withHint(fmt::format("copy the file; or, {}", kFollow));
   auto opened = InputFile::of(std::move(descriptor));
   if (!opened.ok()) return refusal(opened.error().message);
   if (known == files_.end()) {

@@ -1,5 +1,5 @@
 // Tensor data kept in files beside the model. Only regular files below the model's folder are ever used, and no link
-// of any sort is followed; every refusal is BadExternalData.
+// of any sort is followed unless whoever asks for the model says so; every refusal is BadExternalData.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,9 @@ public:
 
   explicit ExternalFiles(const std::string& folder, Lookup lookup = Lookup::Kernel);
 
+  // From now on names below the folder may be links, also to files elsewhere: caches of models keep them so.
+  void followLinks() { followsLinks_ = true; }
+
   // Bytes of one of the files, as they were when the file was first opened.
   struct Part {
     std::shared_ptr<const InputFile> file;
@@ -40,6 +43,7 @@ private:
 
   FileDescriptor folder_;
   Lookup lookup_;
+  bool followsLinks_ = false;
   WholeMutex mutex_;
   struct Known {
     InputFile::Stamp stamp;

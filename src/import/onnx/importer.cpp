@@ -1,10 +1,12 @@
 #include "import/onnx/importer.h"
 
+#include "import/onnx/external_data.h"
 #include "import/onnx/graph_import.h"
 
 namespace aglow::onnx {
 
 Diagnosed<ImportedModel> importModel(const Model& model, const ImportOptions& options) {
+  if (options.followLinks && model.external) model.external->followLinks();
   AGLOW_CHECK(options.evaluator != nullptr, "import needs an evaluator");
   // Each round freezes the inputs that the last one asked for. There are finitely many, so this ends.
   std::set<std::string> frozen;

@@ -32,6 +32,7 @@ struct ImportOptions {
   std::set<std::string> variables = {};
   Evaluator* evaluator = nullptr;
   Tolerance tolerance = {};
+  bool followLinks = false;  // to weights that lie beside the model
 };
 
 struct ImportedModel {

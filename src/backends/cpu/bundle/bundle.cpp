@@ -134,4 +134,9 @@ Status Bundle::add(const std::string& entry, Program program, const Interface& i
   return {};
 }
 
+void Bundle::seal() {
+  layout = layoutOf(*this);
+  constants.seal(layout);
+}
+
 }  // namespace aglow::codegen

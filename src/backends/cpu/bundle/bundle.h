@@ -71,9 +71,13 @@ struct Bundle {
   std::vector<BundleState> states;
   int64_t stateBytes = 0;  // aligned; 0: the functions take no state
   ConstantPool constants;
+  uint64_t layout = 0;  // once it is sealed
+  std::string options;  // what it was compiled with, as words of a command line
 
   // UnsupportedFeature where a program has other state under the name of one that is there.
   Status add(const std::string& entry, Program program, const Interface& interface);
+  // After the last entry.
+  void seal();
 
 private:
   Result<int64_t> placeState(const Region& region);
@@ -81,6 +85,10 @@ private:
 
 // Names for functions of a bundle that clash neither with each other nor with what else the bundle defines.
 std::vector<std::string> bundleFunctionNames(const std::string& bundle, const std::vector<std::string>& functions);
+
+// What code knows of the weights it is for: where they lie, and what it computes with them, but not their values.
+// Bundles of one layout may exchange them.
+uint64_t layoutOf(const Bundle& bundle);
 
 // What its functions give: the low bits of run_time.h.
 struct BundleStatus {
@@ -94,7 +102,7 @@ inline constexpr BundleStatus kBundleStatuses[] = {
     {"BAD_INDEX", 1, "an index lies outside of its axis; nothing outside was touched"},
     {"BAD_MEMORY", kBundleBadMemory, "an address is null or not aligned"},
     {"BAD_CPU", kBundleBadCpu, "this processor lacks instructions that the code uses"},
-    {"BAD_WEIGHTS", kBundleBadWeights, "the constants are not those the code was made for"},
+    {"BAD_WEIGHTS", kBundleBadWeights, "the constants are damaged, or of another layout than the code's"},
 };
 
 // What those of a bundle for devices give.
@@ -111,11 +119,13 @@ inline constexpr BundleStatus kDeviceStatuses[] = {
 // The header's macros: after the bundle's name, where the statuses stand as well; after an entry's name; and after the
 // symbol of a tensor, which keeps clear of all of them.
 inline constexpr std::string_view kBundleMacros[] = {
-    "VERSION", "TARGET", "CPU", "FEATURES", "WEIGHTS_HASH", "ALIGNMENT", "CONSTANTS_BYTES", "STATUS", "INSTRUCTION",
+    "VERSION",   "TARGET",          "CPU",    "FEATURES",    "WEIGHTS_HASH", "WEIGHTS_LAYOUT", "OPTIONS",
+    "ALIGNMENT", "CONSTANTS_BYTES", "STATUS", "INSTRUCTION",
 };
 inline constexpr std::string_view kEntryMacros[] = {"MUTABLE_BYTES", "ACTIVATIONS_BYTES"};
-inline constexpr std::string_view kTensorMacros[] = {"",      "_OFFSET",     "_BYTES", "_ELEMENTS",
-                                                     "_KEYS", "_KEYS_COUNT", "_WORDS", "_WORDS_COUNT"};
+inline constexpr std::string_view kTensorMacros[] = {
+    "",      "_OFFSET", "_BYTES", "_ELEMENTS", "_RANK", "_SHAPE", "_KEYS", "_KEYS_COUNT", "_WORDS", "_WORDS_COUNT",
+    "_DIM0", "_DIM1",   "_DIM2",  "_DIM3",     "_DIM4", "_DIM5",  "_DIM6", "_DIM7",       "_DIM8",  "_DIM9"};
 
 // The text of NAME.h.
 std::string bundleHeader(const Bundle& bundle);

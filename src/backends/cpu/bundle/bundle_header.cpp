@@ -74,8 +74,8 @@ private:
     put(" * target    {}, processor {}\n", bundle_.triple, bundle_.cpu);
     put(" * needs     {}\n", bundle_.features.empty() ? "nothing beyond the base instructions"
                                                       : fmt::format("{}", fmt::join(bundle_.features, " ")));
-    put(" * weights   {}, {} bytes, hash 0x{:016x}\n *\n", weightsFile(), bundle_.constants.bytes(),
-        bundle_.constants.hash());
+    put(" * weights   {}, {} bytes, hash 0x{:016x}; others of layout 0x{:016x} may take their place\n *\n",
+        weightsFile(), bundle_.constants.bytes(), bundle_.constants.hash(), bundle_.layout);
     for (const BundleEntry& entry : bundle_.entries) {
       put(" * {}()\n", entry.name);
       tensors("in ", entry.inputs);
@@ -167,6 +167,8 @@ private:
     put("#define {}_CPU \"{}\"\n", upper_, bundle_.cpu);
     put("#define {}_FEATURES \"{}\"\n", upper_, fmt::join(bundle_.features, " "));
     put("#define {}_WEIGHTS_HASH UINT64_C(0x{:016x})\n", upper_, bundle_.constants.hash());
+    put("#define {}_WEIGHTS_LAYOUT UINT64_C(0x{:016x})\n", upper_, bundle_.layout);
+    if (!bundle_.options.empty()) put("#define {}_OPTIONS {}\n", upper_, cString(bundle_.options));
     put("#define {}_ALIGNMENT {}\n", upper_, Program::kAlignment);
     put("#define {}_CONSTANTS_BYTES {}\n\n", upper_, bundle_.constants.bytes());
     put("/* What the functions give. An entry adds the number of the instruction that failed: see {0}_STATUS and\n"
@@ -194,6 +196,10 @@ private:
     put("#define {}_OFFSET {}\n", name, offset);
     put("#define {}_BYTES {}\n", name, type.bytes());
     put("#define {}_ELEMENTS {}\n", name, type.elements());
+    put("#define {}_RANK {}\n", name, type.rank());
+    for (int axis = 0; axis < type.rank(); ++axis) put("#define {}_DIM{} {}\n", name, axis, type.dim(axis));
+    put("#define {}_SHAPE {{{}}}\n", name,
+        type.rank() == 0 ? "1" : fmt::format("{}", fmt::join(type.shape().dims(), ", ")));
     put("#define {0}({1}) (({2} *)(void *)(({1}) + {0}_OFFSET))\n", name, memory, cType(type.kind()));
   }
 

@@ -31,11 +31,20 @@ int64_t ConstantPool::place(const Tensor& value) {
   return offset;
 }
 
+void ConstantPool::seal(uint64_t layout) {
+  const uint64_t words[] = {hash(), layout};
+  Tensor line(Type(ElemKind::UInt8, {Tensor::kAlignment}));
+  std::memcpy(line.mutableData(), words, sizeof words);
+  pieces_.push_back({line, bytes()});
+  end_ = bytes() + Tensor::kAlignment;
+  sealed_ = true;
+}
+
 int64_t ConstantPool::bytes() const { return std::max(end_, Tensor::kAlignment); }
 
 uint64_t ConstantPool::hash() const {
   LineHash hash;
-  for (const Piece& piece : pieces_) {
+  for (const Piece& piece : std::span(pieces_).first(pieces_.size() - (sealed_ ? 1 : 0))) {
     const int64_t whole = piece.value.bytes() / LineHash::kLine;
     const int64_t rest = piece.value.bytes() % LineHash::kLine;
     hash.add(piece.value.data(), whole);
@@ -44,7 +53,7 @@ uint64_t ConstantPool::hash() const {
     std::memcpy(line, piece.value.data() + whole * LineHash::kLine, static_cast<size_t>(rest));
     hash.add(line, 1);
   }
-  if (end_ == 0) hash.add(kPadding, 1);
+  if (pieces_.size() == (sealed_ ? 1 : 0)) hash.add(kPadding, 1);
   return hash.value();
 }
 

@@ -164,9 +164,14 @@ private:
     setBaseAttributes(*check_, target_);
     checkAddresses({check_->getArg(0)});
     returnIf(b.CreateNot(b.CreateCall(cpu)), kBundleBadCpu);
-    llvm::Value* hash = library_.call(
-        b, "hash_lines", {check_->getArg(0), number(bundle_.constants.bytes() / Program::kAlignment)}, b.getInt64Ty());
-    returnIf(b.CreateICmpNE(hash, b.getInt64(bundle_.constants.hash())), kBundleBadWeights);
+    const int64_t seal = bundle_.constants.bytes() - Program::kAlignment;
+    const auto word = [&](int64_t offset) {
+      return b.CreateLoad(b.getInt64Ty(), inside(check_->getArg(0), seal + offset));
+    };
+    returnIf(b.CreateICmpNE(word(8), b.getInt64(bundle_.layout)), kBundleBadWeights);
+    llvm::Value* hash =
+        library_.call(b, "hash_lines", {check_->getArg(0), number(seal / Program::kAlignment)}, b.getInt64Ty());
+    returnIf(b.CreateICmpNE(hash, word(0)), kBundleBadWeights);
     b.CreateRet(b.getInt32(0));
   }
 

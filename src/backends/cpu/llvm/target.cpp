@@ -71,7 +71,8 @@ Error untested(const std::string& triple) {
   std::vector<std::string_view> names;
   for (const TestedTarget& row : testedTargets()) names.emplace_back(row.triple);
   return badTarget(fmt::format("'{}' is not a target that code is generated for", triple),
-                   fmt::format("--target takes {}", fmt::join(names, ", ")));
+                   fmt::format("--target takes {}; for all others --emit c writes C, which their compilers take",
+                               fmt::join(names, ", ")));
 }
 
 // Unknown names are only warned about by LLVM, on standard error; here they end the compilation.

@@ -6,7 +6,7 @@
 #include "codegen/clike/launch.h"
 #include "fuse/policy.h"
 
-namespace aglow::opencl {
+namespace aglow::device {
 
 class DeviceFusePolicy : public FusePolicy {
 public:
@@ -27,4 +27,4 @@ private:
   int64_t rowBytes_;
 };
 
-}  // namespace aglow::opencl
+}  // namespace aglow::device

@@ -1,0 +1,20 @@
+// A bundle as portable C: NAME.c, which any C99 compiler takes.
+#pragma once
+
+#include <string>
+
+#include "backends/cpu/bundle/bundle.h"
+#include "codegen/clike/launch.h"
+
+namespace aglow::csource {
+
+// The text of NAME.c; its header is that of any bundle.
+std::string bundleSource(const codegen::Bundle& bundle, const codegen::DeviceShape& shape);
+
+// What stands before the kernels of all of them.
+std::string prelude();
+// The hash of the weights, and what include/aglow/bundle.h declares of a bundle's description.
+const char* hashText();
+const char* infoTypes();
+
+}  // namespace aglow::csource
