@@ -18,6 +18,7 @@ Command profileCommand();
 Command quantReportCommand();
 Command trainCommand();
 Command verifyCommand();
+Command reduceCommand();
 Command inspectCommand();
 Command partitionCommand();
 Command provisionCommand();

@@ -49,6 +49,7 @@ Program aglowProgram() {
                        benchCommand(),
                        verifyCommand(),
                        inspectCommand(),
+                       reduceCommand(),
                        under(kTraining, profileCommand()),
                        under(kTraining, quantReportCommand()),
                        under(kTraining, trainCommand()),

@@ -1,6 +1,8 @@
 /* Runs any bundle: driver ENTRY WEIGHTS INPUT... writes out0.bin, out1.bin, ... Compiled with BUNDLE as the bundle's
  * name. Prints the results of the check and of the run, and the number of allocations that the run made. */
+#ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
+#endif
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

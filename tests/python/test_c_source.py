@@ -59,6 +59,17 @@ def test_other_weights_and_wrong_indices_are_told(program, tmp_path):
     assert bundle.run(weights=tmp_path / "other.bin")[0]["check"] == 4
 
 
+def test_the_program_may_look_after_each_step(program, tmp_path):
+    bundle = Source(program, tmp_path, "convnet", ANY)
+    (tmp_path / "hooks.h").write_text("#include <stdio.h>\n#define AGLOW_STEP(number) fprintf(stderr, \"step %d\\n\", number)\n")
+    bundle.link([*COMPILERS["gcc"], "-D_POSIX_C_SOURCE=200809L", "-include", tmp_path / "hooks.h"])
+    np.save(tmp_path / "x.npy", bundle.inputs["x"])
+    (tmp_path / "in0.bin").write_bytes(bundle.inputs["x"].tobytes())
+    done = run(tmp_path / "driver", 0, tmp_path / "out" / "convnet.weights.bin", tmp_path / "in0.bin", cwd=tmp_path)
+    steps = [int(line.split()[1]) for line in done.stderr.splitlines()]
+    assert len(steps) >= 5 and steps == sorted(steps)
+
+
 def test_entries_for_several_batches(program, tmp_path):
     bundle = Source(program, tmp_path, "mlp", ANY)
     bundle.compile("out", [], ["--batch", "1,4"])

@@ -105,7 +105,7 @@ private:
       std::string calls;
       bool reports = false;
       for (const Launch& launch : codegen::launchesOf(program, instr, shape_)) {
-        calls += call(entry, instr, extents, launch);
+        calls += call(entry, i, extents, launch);
         for (const int argument : launch.arguments) reports = reports || argument == Launch::kFault;
       }
       if (calls.empty()) continue;
@@ -129,8 +129,8 @@ private:
     return instr.origin.empty() ? names : fmt::format("{} ({})", instr.origin, names);
   }
 
-  std::string call(const BundleEntry& entry, const Instr& instr, const std::vector<Extent>& extents,
-                   const Launch& launch) {
+  std::string call(const BundleEntry& entry, size_t number, const std::vector<Extent>& extents, const Launch& launch) {
+    const Instr& instr = entry.program.instrs[number];
     const PlainKernel plain = plainKernel(launch.text);
     const size_t kernel = kernels_.add(plain.text);
     std::string loops, items, arguments;
@@ -147,7 +147,8 @@ private:
       arguments += arguments.empty() ? "" : ", ";
       arguments += region == kNoRegion ? "&fault" : addressOf(entry, extents[static_cast<size_t>(region)]);
     }
-    return fmt::format("  {}{}({}{});\n  STEP_ENDS();\n", loops, device::KernelTexts::nameOf(kernel), items, arguments);
+    return fmt::format("  {}{}({}{});\n  STEP_ENDS({});\n", loops, device::KernelTexts::nameOf(kernel), items,
+                       arguments, number);
   }
 
   // ---------------------------------------------------------------- the description

@@ -2,7 +2,8 @@
 
 namespace aglow {
 
-CSourceBackend::CSourceBackend() : rules_({.groupItems = 1, .localBytes = 2 * kStackBytes, .vectorFloats = 4, .vectors = false}) {}
+CSourceBackend::CSourceBackend()
+    : rules_({.groupItems = 1, .localBytes = 2 * kStackBytes, .vectorFloats = 4, .vectors = false}) {}
 
 void CSourceBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("irgen", planPhase());

@@ -23,11 +23,20 @@ std::string prelude() {
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #define FUNCTION static inline __attribute__((unused))
-#define STEP_ENDS() __asm__ volatile("" ::: "memory")
+#define MEMORY_CHANGES() __asm__ volatile("" ::: "memory")
 #else
 #define FUNCTION static inline
-#define STEP_ENDS() ((void)0)
+#define MEMORY_CHANGES() ((void)0)
 #endif
+/* After each step, with the number of its instruction: for times on the target, as by -include of a file that defines it. */
+#ifndef AGLOW_STEP
+#define AGLOW_STEP(number) ((void)0)
+#endif
+#define STEP_ENDS(number) \
+  do {                    \
+    MEMORY_CHANGES();     \
+    AGLOW_STEP(number);   \
+  } while (0)
 
 /* ---- what kernels are written in ---- */
 

@@ -1,4 +1,4 @@
-// An ONNX model as a file: the inverse of readModel for models as export makes them.
+// An ONNX model as a file: the inverse of readModel for models whose tensors have their values as raw data.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ struct WriteOptions {
   // Tensors in a file of their own beside the model, MODEL.data. Models too large for protobuf have it in any case.
   bool external = false;
 };
+
+// Gives all tensors of a model that was read their values as raw data, strings apart; UnsupportedFeature for elements of
+// less than a byte that a file keeps in another form.
+Status settleTensors(Model& model);
 
 // The same model gives the same bytes. Both files appear together, among others or by themselves.
 Status addModel(FileSet& files, const std::string& path, const Model& model, const WriteOptions& options = {});
