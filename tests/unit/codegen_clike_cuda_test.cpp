@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "backends/device/kernel_texts.h"
-#include "backends/opencl/fuse_policy.h"
+#include "backends/device/fuse_policy.h"
 #include "backends/winograd.h"
 #include "codegen/clike/launch.h"
 #include "fuse/fuse.h"
@@ -35,7 +35,7 @@ void addKernels(const Function& function, device::KernelTexts& kernels) {
   Result<Program> made = generate(function);
   ASSERT_TRUE(made.ok()) << made.error().text();
   Program program = *std::move(made);
-  const opencl::DeviceFusePolicy policy(kShape.localBytes);
+  const device::DeviceFusePolicy policy(kShape.localBytes);
   ASSERT_TRUE(fuseInstructions(program, policy).ok());
   for (size_t i = 0; i < program.instrs.size(); ++i) {
     if (!program.instrs[i].computes()) continue;
