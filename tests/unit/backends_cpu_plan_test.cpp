@@ -90,7 +90,8 @@ TEST(CpuPlan, SaysWhatRunsAndWhyNothingElse) {
   EXPECT_THAT(*conv.plan->epilogue, ElementsAre(1, 2, 64, 8));
   const Instr& product = instrOf(programs[0], "PackedMatMul");
   EXPECT_EQ(product.plan->kernel, "tiles");
-  EXPECT_THAT(product.plan->refused, ElementsAre(Refusal{"matvec", "needs at most 4 rows, has 8"}));
+  EXPECT_THAT(product.plan->refused, ElementsAre(Refusal{"rows", "needs panels of 1 column, has 16"},
+                                                 Refusal{"matvec", "needs at most 4 rows, has 8"}));
   const Instr& pool = instrOf(programs[0], "MaxPool");
   EXPECT_EQ(pool.plan->kernel, "rows");
   EXPECT_THAT(pool.plan->refused, ElementsAre(Refusal{"planes", "needs channels in blocks, has f32[1,3,8,8]"}));

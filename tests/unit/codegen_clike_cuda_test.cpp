@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backends/device/kernel_texts.h"
 #include "backends/device/fuse_policy.h"
+#include "backends/device/kernel_texts.h"
 #include "backends/winograd.h"
 #include "codegen/clike/launch.h"
 #include "fuse/fuse.h"

@@ -14,8 +14,8 @@ struct WriteOptions {
   bool external = false;
 };
 
-// Gives all tensors of a model that was read their values as raw data, strings apart; UnsupportedFeature for elements of
-// less than a byte that a file keeps in another form.
+// Gives all tensors of a model that was read their values as raw data, strings apart; UnsupportedFeature for elements
+// of less than a byte that a file keeps in another form.
 Status settleTensors(Model& model);
 
 // The same model gives the same bytes. Both files appear together, among others or by themselves.
