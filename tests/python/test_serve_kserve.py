@@ -1,9 +1,7 @@
 """`aglow serve` with kserve's own client over HTTP and gRPC, and the example's YAML as kserve's own classes read it.
 
 kserve brings pandas and kubernetes along, so it has a place of its own:
-
-    python3 -m venv /tmp/kserve && /tmp/kserve/bin/pip install kserve pytest onnx ml_dtypes
-    /tmp/kserve/bin/python -m pytest tests/python/test_serve_kserve.py
+./dev test --all installs it (tools/kserve_requirements.txt).
 """
 import asyncio
 import re
