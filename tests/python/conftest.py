@@ -18,11 +18,12 @@ from harness import process  # noqa: E402
 # Under the sanitizers neighbours take the same ways through the program, and a plain run compares the results of all: so
 # they see every eighth case of the tables of operators, and every third of other tests with several, beginning with
 # another one each time: both backends, which take turns, are among them. What bad inputs do they see whole. They do not
-# see what asks for accuracy or time, which takes long and touches no memory that others do not.
+# see what asks for accuracy or time, which takes long and touches no memory that others do not, nor what looks at the
+# libraries of the program that is handed out.
 TABLES = ("test_operators", "test_elementwise", "test_contrib_operators", "test_caffe2_operators")
 ANSWERS = ("test_integer_bits", "test_record_promises", "test_many_pieces", "test_types",
            "test_the_digits_stay_what_they_are", "test_layers_may_stay_floats", "test_progress_is_for_terminals",
-           "test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights")
+           "test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights", "test_the_image_has_every_library")
 
 
 def seen_by_sanitizers(items):
