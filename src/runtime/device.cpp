@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "compile/compile.h"
 #include "runtime/quiet_thread.h"
@@ -44,6 +46,31 @@ Status pin(const std::vector<int>& cores) {
     return Error{.code = Code::Device, .message = fmt::format("cores cannot be chosen: {}", std::strerror(fault))};
   return {};
 }
+
+// Asks the system, which takes longer than a short run.
+int lanesOf(const DeviceSpec& spec) {
+  if (spec.lanes > 0) return spec.lanes;
+  if (spec.backend != "cpu" || spec.simulation) return 1;
+  return spec.cores.empty() ? machineThreads() : static_cast<int>(spec.cores.size());
+}
+
+// Something is run on this thread: a run that is brought where another ends, in its callback, goes to a lane, so that
+// they never nest.
+class RunsHere {
+public:
+  RunsHere() : before_(std::exchange(runs, true)) {}
+  ~RunsHere() { runs = before_; }
+  RunsHere(const RunsHere&) = delete;
+  RunsHere& operator=(const RunsHere&) = delete;
+
+  static bool something() { return runs; }
+
+private:
+  static thread_local bool runs;
+  bool before_;
+};
+
+thread_local bool RunsHere::runs = false;
 
 }  // namespace
 
@@ -96,6 +123,7 @@ DeviceManager::DeviceManager(DeviceSpec spec, std::shared_ptr<Clock> clock)
     : spec_(std::move(spec)),
       clock_(std::move(clock)),
       limit_(spec_.memory > 0 ? spec_.memory : machineMemory()),
+      lanes_(lanesOf(spec_)),
       weights_(std::make_shared<TensorPool>()),
       made_(clock_->now()),
       queue_(std::make_unique<Queue>()) {}
@@ -114,7 +142,7 @@ Result<std::shared_ptr<DeviceManager>> DeviceManager::create(DeviceSpec spec, st
     if (!started.ok()) return;
     device->pool_ = std::make_shared<ThreadPool>(threads);
     if (device->spec_.simulation && device->spec_.simulation->inlined) return;
-    for (int i = 0; i < device->lanes(); ++i) {
+    for (int i = 0; i < device->lanes_; ++i) {
       Lane& lane = *device->queue_->lanes.emplace_back(std::make_unique<Lane>());
       device->threads_.emplace_back([raw = device.get(), &lane] { raw->laneLoop(lane); });
     }
@@ -150,12 +178,6 @@ void DeviceManager::stop() {
   for (const auto& lane : queue_->lanes) lane->changed.notify_all();
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
-}
-
-int DeviceManager::lanes() const {
-  if (spec_.lanes > 0) return spec_.lanes;
-  if (spec_.backend != "cpu" || spec_.simulation) return 1;
-  return spec_.cores.empty() ? machineThreads() : static_cast<int>(spec_.cores.size());
 }
 
 int64_t DeviceManager::memoryFree() const {
@@ -199,7 +221,7 @@ Diagnosed<std::shared_ptr<Resident>> DeviceManager::load(const CompiledPart& par
   }
   auto loaded = part.load({.memoryLimit = free,
                            .threads = pool_->threads(),
-                           .contexts = std::max(lanes(), 1),
+                           .contexts = lanes_,
                            .queue = kDefaultQueue,
                            .pool = pool_,
                            .weights = weights_});
@@ -214,13 +236,20 @@ bool DeviceManager::offer(Job& job) {
   {
     const std::lock_guard lock(mutex_);
     const size_t underWay = queue_->heap.size() + queue_->running;
-    if (queue_->healthy && underWay >= spec_.queue + static_cast<size_t>(lanes())) return false;
+    if (queue_->healthy && underWay >= spec_.queue + static_cast<size_t>(lanes_)) return false;
   }
   enqueue(std::move(job));
   return true;
 }
 
 void DeviceManager::push(Job job) { enqueue(std::move(job)); }
+
+bool DeviceManager::runsInPlace(const Job& job) const {
+  if (threads_.empty()) return true;
+  constexpr Clock::Duration kWakesUp = std::chrono::microseconds(100);
+  return job.inPlace && !RunsHere::something() && spec_.cores.empty() && !spec_.simulation && queue_->heap.empty() &&
+         queue_->running < threads_.size() && job.resident->typical_ <= kWakesUp;
+}
 
 void DeviceManager::enqueue(Job job) {
   std::unique_lock lock(mutex_);
@@ -232,7 +261,7 @@ void DeviceManager::enqueue(Job job) {
     return;
   }
   Queued queued{std::move(job), queue_->arrivals++, queue_->failures, clock_->now()};
-  if (threads_.empty()) {
+  if (runsInPlace(queued.job)) {
     ++queue_->running;
     lock.unlock();
     execute(std::move(queued));
@@ -249,10 +278,14 @@ void DeviceManager::enqueue(Job job) {
 }
 
 void DeviceManager::laneLoop(Lane& own) {
+  // From the first run to the last of those that follow each other: between two of them the threads of the pool would
+  // begin to help other lanes, and be in the way of the next.
+  std::optional<ThreadPool::Caller> working;
   std::unique_lock lock(mutex_);
   while (true) {
     if (queue_->heap.empty()) {
       if (queue_->ends) return;
+      working.reset();
       queue_->idle.push_back(&own);
       own.changed.wait(lock, [&] { return queue_->ends || own.called; });
       own.called = false;
@@ -263,12 +296,14 @@ void DeviceManager::laneLoop(Lane& own) {
     queue_->heap.pop_back();
     ++queue_->running;
     lock.unlock();
+    if (!working) working.emplace(*pool_);
     execute(std::move(queued));
     lock.lock();
   }
 }
 
 void DeviceManager::execute(Queued queued) {
+  const RunsHere runs;
   const Clock::Time begin = clock_->now();
   Outputs outputs = [&]() -> Outputs {
     try {
@@ -290,7 +325,10 @@ void DeviceManager::execute(Queued queued) {
     const std::lock_guard lock(mutex_);
     --queue_->running;
     ++queue_->runs;
-    queue_->busy += clock_->now() - begin;
+    const Clock::Duration took = clock_->now() - begin;
+    queue_->busy += took;
+    Clock::Duration& typical = queued.job.resident->typical_;
+    typical = typical == Clock::Duration::max() ? took : (7 * typical + took) / 8;
     if (queued.breakage != queue_->failures) outputs = fault();
     if (!outputs.ok()) ++queue_->failedRuns;
   }
@@ -418,7 +456,7 @@ DeviceStatistics DeviceManager::statistics() const {
   for (const Resident* resident : residents_) all.memoryUsed += resident->bytes();
   const auto seconds = [](Clock::Duration d) { return std::chrono::duration<double>(d).count(); };
   all.busySeconds = seconds(queue_->busy);
-  const double passed = seconds(clock_->now() - made_) * std::max(lanes(), 1);
+  const double passed = seconds(clock_->now() - made_) * lanes_;
   all.utilisation = passed > 0 ? std::min(all.busySeconds / passed, 1.0) : 0;
   return all;
 }

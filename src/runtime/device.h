@@ -36,6 +36,7 @@ private:
   std::shared_ptr<DeviceManager> device_;
   PartCost cost_;
   std::unique_ptr<LoadedPart> part_;
+  Clock::Duration typical_ = Clock::Duration::max();  // time of a run lately; the device's lock is for it
 };
 
 struct DeviceStatistics {
@@ -57,6 +58,8 @@ public:
     Values inputs;
     double flops = 0;  // for what is simulated
     int priority = 0;  // more goes first
+    // A short run may happen on the thread that brings it, where the device has nothing else to do.
+    bool inPlace = false;
     std::function<void(Outputs)> done;
   };
 
@@ -68,7 +71,7 @@ public:
 
   const DeviceSpec& spec() const { return spec_; }
   const std::string& name() const { return spec_.name; }
-  int lanes() const;
+  int lanes() const { return lanes_; }
   int64_t memoryLimit() const { return limit_; }
   int64_t memoryFree() const;
   bool healthy() const;
@@ -110,6 +113,7 @@ private:
   friend class Resident;
 
   void enqueue(Job job);
+  bool runsInPlace(const Job& job) const;
   void laneLoop(Lane& own);
   void execute(Queued job);
   void finish(const Job& job, Outputs outputs);
@@ -120,6 +124,7 @@ private:
   const DeviceSpec spec_;
   const std::shared_ptr<Clock> clock_;
   int64_t limit_ = 0;
+  int lanes_ = 1;
   std::shared_ptr<ThreadPool> pool_;
   std::shared_ptr<TensorPool> weights_;
   std::function<void()> room_, failed_;

@@ -63,6 +63,7 @@ private:
         .inputs = {},
         .flops = part.cost.flops,
         .priority = execution_.priority,
+        .inPlace = execution_.inPlace,
         .done = [self = shared_from_this(), number](Outputs outputs) { self->ended(number, std::move(outputs)); }};
     for (const auto& [name, wire] : part.inputs) {
       if (const ModelValue* value = valueOf(wire)) job.inputs.emplace(name, *value);

@@ -20,6 +20,7 @@ struct Execution {
   std::shared_ptr<const Replica> replica;
   Values inputs;
   int priority = 0;
+  bool inPlace = false;          // as DeviceManager::Job has it
   std::function<bool()> wanted;  // asked before each part but the first: false ends it, as Cancelled
   std::function<void(Outputs)> done;
 };

@@ -523,6 +523,7 @@ std::future<RunReply> HostManager::runNetwork(RunRequest request) {
   const auto promise = std::make_shared<std::promise<RunReply>>();
   std::future<RunReply> future = promise->get_future();
   const Clock::Time now = impl_->clock()->now();
+  request.inPlace = true;  // nothing of the caller's is called
   auto accepted = impl_->run(std::move(request), [promise](RunReply reply) { promise->set_value(std::move(reply)); });
   if (!accepted.ok())
     promise->set_value(

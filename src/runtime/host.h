@@ -49,6 +49,9 @@ struct RunRequest {
   Values inputs = {};
   int priority = 0;  // more goes first
   Clock::Time deadline = Clock::Time::max();
+  // A run that takes no longer than it takes to wake a thread may happen on the calling one: then the reply comes
+  // before the call returns.
+  bool inPlace = false;
 };
 
 using RequestId = uint64_t;

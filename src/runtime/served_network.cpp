@@ -142,6 +142,7 @@ bool ServedNetwork::start(const std::shared_ptr<InUse>& use, const Batch& batch)
                       .replica = use->replica,
                       .inputs = {},
                       .priority = batch.front()->run.priority,
+                      .inPlace = std::ranges::all_of(batch, [](const RequestPtr& one) { return one->run.inPlace; }),
                       .wanted = {},
                       .done = {}};
   if (options_.batch.rows > 1) {

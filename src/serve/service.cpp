@@ -164,8 +164,11 @@ RequestId Service::infer(InferRequest request, Answered answered) {
     }
     if (request.outputs.empty())
       for (size_t i = 0; i < outputs.size(); ++i) wanted.emplace_back(i, request.binary);
-    RunRequest run{
-        .network = model->name, .version = model->network, .inputs = request.inputs, .priority = request.priority};
+    RunRequest run{.network = model->name,
+                   .version = model->network,
+                   .inputs = request.inputs,
+                   .priority = request.priority,
+                   .inPlace = true};
     if (request.timeout) run.deadline = host_.clock()->now() + *request.timeout;
     auto accepted = host_.runNetwork(
         std::move(run), [model, answered, wanted = std::move(wanted), id = request.id](RunReply reply) {

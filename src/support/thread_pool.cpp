@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/pace.h"
@@ -333,16 +334,38 @@ ThreadPool::Crew& ThreadPool::crew() {
     const int threads = known->threads();
     known = new Crew;
     known->grow(threads);
+    callers_.store(0, std::memory_order_relaxed);  // they are the parent's
     crew_.store(known, std::memory_order_release);
     generation_.store(forkGeneration(), std::memory_order_release);
   }
   return *crew_.load(std::memory_order_acquire);
 }
 
+static thread_local const ThreadPool* calledBefore = nullptr;
+
+ThreadPool::Caller::Caller(ThreadPool& pool) : pool_(pool), outer_(std::exchange(calledBefore, &pool)) {
+  if (outer_ != &pool_) pool_.callers_.fetch_add(1, std::memory_order_relaxed);
+}
+
+ThreadPool::Caller::~Caller() {
+  calledBefore = outer_;
+  if (outer_ != &pool_) pool_.callers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Rounded down: a thread too few is idle for a while, one too many takes the processor from somebody for whom everybody
+// then waits.
+int ThreadPool::share(const Crew& crew) const {
+  return std::max(crew.threads() / std::max(callers_.load(std::memory_order_relaxed), 1), 1);
+}
+
 int32_t ThreadPool::run(const Spread& spread, Chunk* chunk, const void* context) {
   if (spread.units == 0) return 0;
-  if (spread.units == 1 || spread.threads <= 1 || spread.most <= 1) return chunk(context, 0, 0, spread.units);
-  return crew().run(spread, chunk, context);
+  const auto alone = [&](int threads) { return spread.units == 1 || std::min(spread.threads, threads) <= 1; };
+  if (alone(spread.most)) return chunk(context, 0, 0, spread.units);
+  Crew& crew = this->crew();
+  const int most = std::min(spread.most, share(crew));
+  if (alone(most)) return chunk(context, 0, 0, spread.units);
+  return crew.run({.units = spread.units, .threads = spread.threads, .most = most}, chunk, context);
 }
 
 }  // namespace aglow

@@ -51,6 +51,21 @@ public:
         &part);
   }
 
+  // One thread that calls `run` again and again, for as long as this lives; within another of the same thread it counts
+  // no more. Where there are several, each is given its share of the threads: work that is done side by side is done
+  // soonest when nobody is in anybody's way.
+  class Caller {
+  public:
+    explicit Caller(ThreadPool& pool);
+    ~Caller();
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+  private:
+    ThreadPool& pool_;
+    const ThreadPool* const outer_;  // whose caller this thread is already
+  };
+
   using Chunk = int32_t(const void* context, int thread, int64_t begin, int64_t end);
   int32_t run(const Spread& spread, Chunk* chunk, const void* context);
 
@@ -59,9 +74,11 @@ private:
 
   Crew& crew();
   void grow(int threads);
+  int share(const Crew& crew) const;
 
   std::atomic<Crew*> crew_;
   std::atomic<uint32_t> generation_;
+  std::atomic<int> callers_ = 0;
   ForkMutex changing_;  // crew or its size
 };
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <future>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -120,6 +121,45 @@ TEST(ThreadPool, UsesNoMoreThreadsThanAreWanted) {
     });
     EXPECT_LE(threads.size(), 2U);
   }
+}
+
+TEST(ThreadPool, CallersShareTheThreads) {
+  ThreadPool pool(4);
+  const auto chunksAtOnce = [&] {
+    std::set<int> threads;
+    std::mutex mutex;
+    for (int round = 0; round < 200; ++round)
+      pool.run({.units = 100}, [&](int thread, int64_t, int64_t) {
+        const std::lock_guard lock(mutex);
+        threads.insert(thread);
+        return 0;
+      });
+    return threads.empty() ? 0 : *threads.rbegin() + 1;
+  };
+  const ThreadPool::Caller one(pool);
+  const ThreadPool::Caller again(pool);  // of the same thread: counts once
+  EXPECT_EQ(threadsIn(pool), 4U);
+  std::promise<void> second, third, end;
+  std::thread other([&] {
+    const ThreadPool::Caller two(pool);
+    second.set_value();
+    end.get_future().wait();
+  });
+  second.get_future().wait();
+  EXPECT_LE(chunksAtOnce(), 2);
+  std::promise<void> endOfThird;
+  std::thread last([&] {
+    const ThreadPool::Caller three(pool);
+    third.set_value();
+    endOfThird.get_future().wait();
+  });
+  third.get_future().wait();
+  EXPECT_EQ(chunksAtOnce(), 1);
+  end.set_value();
+  endOfThird.set_value();
+  other.join();
+  last.join();
+  EXPECT_EQ(threadsIn(pool), 4U);
 }
 
 TEST(ThreadPool, AllThreadsTakePart) {

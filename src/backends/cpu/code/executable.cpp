@@ -144,6 +144,7 @@ protected:
       }
     }
     context.observeBy(observer);
+    const ThreadPool::Caller caller(*pool_);
     const int32_t status = code_.entries[function](bases.data(), &context.runTime);
     if (status == 0) return {};
     const Instr& instr = loaded.program.instrs[static_cast<size_t>(status >> kStatusBits)];
