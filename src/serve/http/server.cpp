@@ -166,7 +166,9 @@ private:
     const size_t there = asio::buffer_copy(asio::buffer(bytes.data(), bytes.size()), buffer_.data());
     buffer_.consume(there);
     if (there == bytes.size()) return handle();
-    asio::async_read(stream_, asio::buffer(bytes.data() + there, bytes.size() - there),
+    // As much at a time as there is: by itself it asks for 64 KiB.
+    const auto all = [](error_code fault, size_t) { return fault ? size_t{0} : std::numeric_limits<size_t>::max(); };
+    asio::async_read(stream_, asio::buffer(bytes.data() + there, bytes.size() - there), all,
                      then([this](error_code fault, size_t) {
                        if (fault) return abandon();
                        handle();
