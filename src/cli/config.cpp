@@ -17,6 +17,7 @@ constexpr Variable kVariables[] = {
     {"AGLOW_BACKEND", "what runs programs where --backend is not given"},
     {"AGLOW_CACHE_DIR", "folder where compiled models are kept, or off"},
     {"AGLOW_CONFIG", "the file of defaults, or off"},
+    {"AGLOW_DISABLE", "passes and rules that are off where --disable is not given"},
     {"AGLOW_OPENCL_DEVICE", "the device that a bundle for devices runs on"},
     {"AGLOW_PERF", "1: names generated code for perf"},
     {"AGLOW_PYTHON", "the Python in which verify runs onnxruntime"},

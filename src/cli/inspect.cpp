@@ -10,6 +10,7 @@
 #include "cli/model_page.h"
 #include "cli/open_sizes.h"
 #include "cli/plans.h"
+#include "cli/standard_streams.h"
 #include "cli/survey.h"
 #include "cli/transfers.h"
 #include "cli/types_json.h"
@@ -188,7 +189,7 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
     const auto facts = inspectPackage(file->path);
     if (!facts.ok()) return failed(facts);
     json["package"] = packageJson(*facts);
-    text = packageText(file->path, *facts);
+    text = packageText(withStdinNamed(file->path), *facts);
     runsHere = std::any_of(facts->variants.begin(), facts->variants.end(), [](const auto& v) { return v.runsHere; });
   }
   if (file->onnx) {
@@ -210,7 +211,7 @@ Diagnosed<Unit> execute(const InspectOptions& inspect) {
         json["unsupported"].push_back(
             {{"where", error.where}, {"reason", error.message}, {"code", codeInfo(error.code).id}});
     } else if (!inspect.compiles()) {
-      text = summaryText(inspect.model.model, *file->onnx, survey);
+      text = summaryText(withStdinNamed(inspect.model.model), *file->onnx, survey);
     }
     if (inspect.compiles()) inspect.model.takeOnes(file->onnx->graph, options->import);
   }

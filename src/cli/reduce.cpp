@@ -60,18 +60,20 @@ private:
     return quoted + "'";
   }
 
+  // What is switched off goes by the environment, to every aglow that the command runs.
   std::string command(const std::string& file, const std::string& without) const {
-    if (!options_.test.empty()) {
-      std::string text = options_.test;
-      for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + 1))
-        text.replace(at, 2, word(file));
-      return text;
-    }
-    std::error_code fault;
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe", fault).string();
     std::string text =
-        fmt::format("{} verify {} --backend {}", word(fault ? "aglow" : self), word(file), word(options_.backends));
-    return without.empty() ? text : text + " --disable " + word(without);
+        without.empty() ? "" : "export AGLOW_DISABLE=\"${AGLOW_DISABLE:+$AGLOW_DISABLE,}\"" + word(without) + "\n";
+    if (options_.test.empty()) {
+      std::error_code fault;
+      const std::string self = std::filesystem::read_symlink("/proc/self/exe", fault).string();
+      return text + fmt::format("{} verify {} --backend {}", word(fault ? "aglow" : self), word(file),
+                                word(options_.backends));
+    }
+    text += options_.test;
+    for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + 1))
+      text.replace(at, 2, word(file));
+    return text;
   }
 
   const ReduceOptions& options_;
@@ -143,7 +145,6 @@ std::map<std::string, onnx::TypeProto> typesOf(const onnx::Model& model, const R
 Result<std::vector<std::string>> culprits(const onnx::Model& model, const ReduceOptions& options, Tester& tester,
                                           const Outcome& wanted) {
   std::vector<std::string> found;
-  if (!options.test.empty()) return found;
   ModelOptions plain = options.request.model;
   plain.dims.clear();
   auto parsed = plain.parse();
@@ -226,9 +227,8 @@ Command reduceCommand() {
                        "Read weights beside the model through links"},
                       {"--json", &options->json, "Output for programs"}},
           .footer =
-              "A part counts where the test ends with the same exit code and tells the same error. Where the test is "
-              "verify, "
-              "passes and rules are switched off one by one at last: those are named without which nothing fails.\n\n"
+              "A part counts where the test ends with the same exit code and tells the same error. At last passes and "
+              "rules are switched off one by one, by AGLOW_DISABLE: those are named without which nothing fails.\n\n"
               "Examples:\n  aglow reduce model.onnx -o small.onnx\n"
               "  aglow reduce model.onnx --test 'aglow run {} --precision int8-weights'",
           .action = [options] { return finish(reduce(*options)); }};

@@ -12,11 +12,12 @@ namespace aglow::cli {
 
 namespace {
 
-Status completion(const std::string& shell) {
+Status completion(const std::string& shell, bool json) {
   const Program program = aglowProgram();
-  return printOut(shell == "bash"  ? bashCompletion(program)
-                  : shell == "zsh" ? zshCompletion(program)
-                                   : fishCompletion(program));
+  const std::string script = shell == "bash"  ? bashCompletion(program)
+                             : shell == "zsh" ? zshCompletion(program)
+                                              : fishCompletion(program);
+  return json ? printJson({{"shell", shell}, {"script", script}}) : printOut(script);
 }
 
 // One page, or all of them into a folder.
@@ -45,18 +46,23 @@ Status man(const std::string& name, const std::string& folder) {
 }  // namespace
 
 Command completionCommand() {
-  auto shell = std::make_shared<std::string>();
+  struct Words {
+    std::string shell;
+    bool json = false;
+  };
+  auto words = std::make_shared<Words>();
   return {.name = "completion",
           .doc = "Print a script that completes commands and options in a shell",
           .options = {{.names = "shell",
-                       .place = shell.get(),
+                       .place = &words->shell,
                        .doc = "bash, zsh or fish",
                        .check = OneOf{"bash,zsh,fish"},
-                       .required = true}},
+                       .required = true},
+                      {"--json", &words->json, "Output for programs"}},
           .footer =
               "Examples:\n  source <(aglow completion bash)\n  aglow completion zsh > ~/.zfunc/_aglow\n"
               "  aglow completion fish > ~/.config/fish/completions/aglow.fish",
-          .action = [shell] { return finish(completion(*shell)); }};
+          .action = [words] { return finish(completion(words->shell, words->json)); }};
 }
 
 Command manCommand() {

@@ -49,23 +49,32 @@ std::string_view endingOf(std::string_view bytes) {
   return has("declare {") || has("program @") ? ".ir" : has("module {") ? ".graph" : ".onnx";
 }
 
+std::optional<TemporaryFolder> folder;  // of the file with what stdin holds
+std::string stdinFile;
+
 }  // namespace
 
 Result<std::string> inputPath(const std::string& path) {
   if (path != kStandardStream) return path;
-  static std::optional<TemporaryFolder> folder;
   if (folder) return Error{.code = Code::Usage, .message = "- stands for stdin, which can be read only once"};
   AGLOW_TRY(const std::string bytes, allOfStdin());
   AGLOW_TRY(TemporaryFolder made, TemporaryFolder::create());
   folder.emplace(std::move(made));
-  const std::string file = folder->file("stdin" + std::string(endingOf(bytes)));
-  AGLOW_OK(writeFileAtomically(file, std::as_bytes(std::span(bytes))));
-  return file;
+  stdinFile = folder->file("stdin" + std::string(endingOf(bytes)));
+  AGLOW_OK(writeFileAtomically(stdinFile, std::as_bytes(std::span(bytes))));
+  return stdinFile;
+}
+
+std::string withStdinNamed(std::string text) {
+  if (stdinFile.empty()) return text;
+  for (size_t at = text.find(stdinFile); at != text.npos; at = text.find(stdinFile, at))
+    text.replace(at, stdinFile.size(), "<stdin>");
+  return text;
 }
 
 void say(std::string_view text) {
   clearProgressLine();
-  std::cerr << text;
+  std::cerr << withStdinNamed(std::string(text));
 }
 
 Status printOut(std::string_view text) {

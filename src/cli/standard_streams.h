@@ -14,4 +14,7 @@ inline constexpr std::string_view kStandardStream = "-";
 // option asks for stdin.
 Result<std::string> inputPath(const std::string& path);
 
+// A text for the user, in which that file is called <stdin>: its path tells nobody anything.
+std::string withStdinNamed(std::string text);
+
 }  // namespace aglow::cli

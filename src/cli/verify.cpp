@@ -11,6 +11,7 @@
 #include "cli/data_sets.h"
 #include "cli/engines.h"
 #include "cli/random_inputs.h"
+#include "cli/standard_streams.h"
 #include "compile/packages.h"
 #include "compile/text_files.h"
 #include "quant/request.h"
@@ -187,7 +188,7 @@ private:
   Diagnosed<Unit> finish() {
     if (compared_ == 0)
       return Error{.code = Code::FileRead, .message = "no output is there to compare with", .where = options_.against};
-    json_["model"] = path();
+    json_["model"] = withStdinNamed(path());
     json_["agrees"] = differing_ == 0;
     const Status printed = options_.json ? printJson(json_) : printOut(text_);
     if (!printed.ok()) return printed.error();

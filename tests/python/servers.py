@@ -61,7 +61,8 @@ class Server:
 
     def __init__(self, process, log, address):
         self.process, self.log_file = process, log
-        words = dict(word.split("://", 1) for word in address.split()[1:])
+        urls = json.loads(address).values() if address.startswith("{") else address.split()[1:]
+        words = dict(url.split("://", 1) for url in urls)
         self.scheme = "https" if "https" in words else "http"
         self.http, self.grpc = words.get(self.scheme), words.get("grpc")
 
@@ -118,7 +119,7 @@ def serving(program, *words):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             line = process.stdout.readline()
-            assert line.startswith("ready"), pathlib.Path(log.name).read_text()
+            assert line.startswith("{" if "--json" in words else "ready"), pathlib.Path(log.name).read_text()
             yield Server(process, log.name, line)
         finally:
             if process.poll() is None:

@@ -129,6 +129,15 @@ def test_models_and_inputs_from_stdin(program, rows):
     assert both.returncode == 1 and b"can be read only once" in both.stderr
 
 
+def test_stdin_has_a_name(program, rows):
+    data = rows[0].read_bytes()
+    assert piped(program, "inspect", "-", data=data).stdout.startswith(b"<stdin>\n")
+    verified = piped(program, "verify", "-", "--dim", "rows=1", "--backend", "cpu,interpreter", "--json", data=data)
+    assert json.loads(verified.stdout)["model"] == "<stdin>"
+    broken = piped(program, "inspect", "-", data=data[:40])
+    assert broken.returncode == 2 and broken.stderr.startswith(b"error[E201] <stdin>: "), broken.stderr
+
+
 def test_text_forms_from_stdin(program):
     text = (ROOT / "tests" / "golden" / "cli" / "Inputs" / "relu.graph").read_bytes()
     done = piped(program, "compile", "-", "--emit", "ir", data=text)
@@ -209,17 +218,17 @@ def test_memory_has_its_buffers(aglow):
 
 
 def test_every_command_speaks_json(program, aglow, rows, tmp_path):
-    """But for completion, whose words are a shell's, and serve, which answers in JSON. Values are checked elsewhere."""
+    """The options of serve are those of another program, which its own test asks. Values are checked elsewhere."""
     np.save(tmp_path / "data.npy", np.zeros((2, 3), np.float32))
     (tmp_path / "data").mkdir()
     np.save(tmp_path / "data" / "0.npy", np.ones((2, 3), np.float32))
     words = {"run": [rows[0], "--input", f"x={rows[1]}"], "compile": [DIGITS, "-o", tmp_path / "out", "--emit", "ir"],
              "bench": [DIGITS, "--runs", "1"], "verify": [rows[0], "--dim", "rows=1", "--backend", "cpu,interpreter"],
              "inspect": [DIGITS], "doctor": ["--quick"], "targets": [], "cache": [], "config": [], "ops": [],
-             "explain": [], "man": [], "profile": [rows[0], "--data", tmp_path / "data", "-o", tmp_path / "p.json"]}
+             "explain": [], "man": [], "completion": ["fish"], "profile": [rows[0], "--data", tmp_path / "data", "-o", tmp_path / "p.json"]}
     commands = json.loads(aglow("man", "--json").out)["commands"]
     takes = {c["name"] for c in commands if any("--json" in o["names"] for o in c["options"])}
-    assert {c["name"] for c in commands} - takes == {"completion", "serve"}
+    assert {c["name"] for c in commands} - takes == {"serve"}
     assert set(words) <= takes
     for command, arguments in words.items():
         outcome = aglow(command, *arguments, "--json")

@@ -73,6 +73,21 @@ def test_a_model_that_does_not_fail_is_told(program, tmp_path):
     assert not (tmp_path / "small.onnx").exists()
 
 
+def test_the_passes_that_matter_are_named(program, tmp_path):
+    """What "fails" is that two transposes meet and are gone: the work of two rules, and of the pass that they are part of."""
+    nodes = [helper.make_node(kind, [f"v{i}"], [f"v{i + 1}"]) for i, kind in
+             enumerate(["Relu", "Transpose", "Tanh", "Transpose", "Sigmoid"])]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "g", [info("v0", TensorProto.FLOAT, [3, 4])], [info("v5", TensorProto.FLOAT, [3, 4])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "model.onnx")
+    still_there = f"! grep -qa Transpose {{}} || {program} compile {{}} --stop-after optimize --emit graph -o - | grep -q Transpose"
+    words = ["reduce", tmp_path / "model.onnx", "-o", tmp_path / "small.onnx", "--test", still_there]
+    done = json.loads(check(program, *words, "--json"))
+    assert [node.op_type for node in onnx.load(tmp_path / "small.onnx").graph.node] == ["Transpose", "Tanh", "Transpose"]
+    assert done["passes"] == ["simplify", "sink-transpose-unary", "transpose-transpose"]
+    assert "without it nothing fails: --disable transpose-transpose\n" in check(program, *words)
+
+
 @pytest.mark.parametrize("rule", [True, False])
 def test_the_same_error_is_asked_for(program, tmp_path, rule):
     """Of a node that nobody knows, that node is left; errors with other codes do not count."""

@@ -105,6 +105,14 @@ def test_json_without_binary(server):
     assert server.json("v2/models/affine/infer", nested)[1]["outputs"][0]["data"] == Y.flatten().tolist()
 
 
+def test_where_it_listens_as_json(program, tmp_path):
+    with serving(program, saved(tmp_path / "models", affine=affine()), "--json") as one:
+        assert one.json("v2/health/ready")[0] == 200
+        client = grpcclient.InferenceServerClient(one.grpc)
+        assert client.is_server_ready()
+        client.close()
+
+
 def test_asynchronous_clients(server):
     async def both():
         async with httpaio.InferenceServerClient(server.http) as http, grpcaio.InferenceServerClient(server.grpc) as grpc:

@@ -12,6 +12,7 @@
 #include "cli/parser.h"
 #include "serve/grpc/server.h"
 #include "serve/http/server.h"
+#include "serve/json_codec.h"
 #include "serve/program/options.h"
 
 namespace aglow::serve {
@@ -101,6 +102,19 @@ bool drain(Server& server, std::chrono::seconds longest) {
   return server.host->statistics().underWay == 0 && (!server.http || server.http->underWay() == 0);
 }
 
+// Where it listens: "ready http://127.0.0.1:8000 grpc://127.0.0.1:8001", or an object with `http` and `grpc`.
+std::string readyLine(const Server& server, const ServeOptions& options) {
+  std::string plain = "ready", json;
+  const auto add = [&](std::string_view protocol, const std::string& url) {
+    plain += " " + url;
+    json += fmt::format(R"({}"{}": {})", json.empty() ? "" : ", ", protocol, jsonString(url));
+  };
+  if (server.http)
+    add("http", fmt::format("http{}://{}:{}", options.key.empty() ? "" : "s", options.address, server.http->port()));
+  if (server.grpc) add("grpc", fmt::format("grpc://{}:{}", options.address, server.grpc->port()));
+  return options.json ? "{" + json + "}" : plain;
+}
+
 ExitCode serve(const ServeOptions& options) {
   raiseDescriptors();
   Server server{.log = Log(options.log())};
@@ -117,12 +131,8 @@ ExitCode serve(const ServeOptions& options) {
       },
       [&] {
         if (failed) return;
-        std::string line = "ready";
-        if (server.http)
-          line += fmt::format(" http{}://{}:{}", options.key.empty() ? "" : "s", options.address, server.http->port());
-        if (server.grpc) line += fmt::format(" grpc://{}:{}", options.address, server.grpc->port());
         server.log.write(LogLevel::Info, "ready", {});
-        std::cout << line << std::endl;
+        std::cout << readyLine(server, options) << std::endl;
       });
   const sigset_t signals = endings();
   int signal = 0;

@@ -169,6 +169,7 @@ std::vector<cli::Option> ServeOptions::options() {
        .showDefault = true},
       {"--cache", &cache, "Folder where compiled models are kept for the next time, or off", "DIR"},
       {"--pad", &pad, "Fill inputs up with zeros to the next size of those that --dim NAME=1,4,16 prepares"},
+      {"--json", &json, "Say on stdout as JSON where it listens, once it is ready"},
   };
   for (const cli::Option& row : model.options())
     if (std::ranges::find(kOfModels, row.names) != std::end(kOfModels)) rows.push_back(row);

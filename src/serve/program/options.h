@@ -17,7 +17,7 @@ struct ServeOptions {
   std::vector<std::string> models;
   std::string address = "127.0.0.1";
   int httpPort = 8000, grpcPort = 8001;
-  bool noHttp = false, noGrpc = false, keepGoing = false, pad = false;
+  bool noHttp = false, noGrpc = false, keepGoing = false, pad = false, json = false;
   std::string devices, cache;
   int replicas = 1, mostReplicas = 0, parts = 0, queue = 1024, hostQueue = 16384, ioThreads = 2;
   std::string criterion = "memory";
