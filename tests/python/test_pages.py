@@ -19,14 +19,14 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
     pytest.skip("no browser", allow_module_level=True)
 
 
-def scoped_model(path, blocks, inner):
-    """A chain of blocks, each a scope of `inner` operators with one weight and a way around them."""
+def scoped_model(path, blocks, inner, size=4):
+    """A chain of blocks, each a scope of `inner` operators with one weight, of size x size, and a way around them."""
     nodes, weights = [], []
     value = "x"
     for block in range(blocks):
         first = value
         weight = f"/net/block.{block}/weight"
-        weights.append(numpy_helper.from_array(np.full((4, 4), 0.1, np.float32), weight))
+        weights.append(numpy_helper.from_array(np.full((size, size), 0.4 / size, np.float32), weight))
         for step in range(inner):
             name = f"/net/block.{block}/part.{step % 3}/op{step}"
             result = f"{name}_out"
@@ -37,7 +37,8 @@ def scoped_model(path, blocks, inner):
         nodes.append(helper.make_node("Add", [value, first], [f"{name}_out"], name))
         value = f"{name}_out"
     info = helper.make_tensor_value_info
-    graph = helper.make_graph(nodes, "scoped </script><b>", [info("x", TensorProto.FLOAT, [2, 4])], [info(value, TensorProto.FLOAT, [2, 4])], weights)
+    graph = helper.make_graph(nodes, "scoped </script><b>", [info("x", TensorProto.FLOAT, [2, size])],
+                              [info(value, TensorProto.FLOAT, [2, size])], weights)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
     return len(nodes)
 
@@ -68,21 +69,45 @@ def tab(browser, name):
     return browser.find_element(By.CSS_SELECTOR, f"section.view.{name}")
 
 
-@pytest.fixture(scope="module")
-def page(program, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("page")
-    scoped_model(folder / "scoped.onnx", 6, 9)
-    done = subprocess.run([program, "inspect", folder / "scoped.onnx", "--html", folder / "scoped.html"],
+def written(program, command, folder, *words):
+    """The page that a command makes of the model in a folder."""
+    done = subprocess.run([program, command, folder / "scoped.onnx", "--html", folder / "scoped.html", *words],
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder / "scoped.html"
 
 
-def test_needs_nothing_from_elsewhere(page):
-    text = page.read_text()
+@pytest.fixture(scope="module")
+def page(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    scoped_model(folder / "scoped.onnx", 6, 9)
+    return written(program, "inspect", folder)
+
+
+@pytest.fixture(scope="module")
+def bench_page(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    scoped_model(folder / "scoped.onnx", 6, 9)
+    return written(program, "bench", folder, "--runs", "3")
+
+
+@pytest.fixture(scope="module")
+def integers_page(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("integers")
+    (folder / "data").mkdir()
+    for number in range(3):
+        np.save(folder / "data" / f"{number}.npy", np.random.default_rng(number).standard_normal((2, 32)).astype(np.float32))
+    scoped_model(folder / "scoped.onnx", 6, 9, 32)
+    subprocess.run([program, "profile", folder / "scoped.onnx", "--data", folder / "data", "-o", folder / "profile.json"],
+                   capture_output=True, check=True, timeout=300)
+    return written(program, "quant-report", folder, "--data", folder / "data", "--profile", folder / "profile.json")
+
+
+@pytest.mark.parametrize("made", ["page", "bench_page", "integers_page"])
+def test_needs_nothing_from_elsewhere(request, made):
+    text = request.getfixturevalue(made).read_text()
     assert not re.search(r"(src|href)\s*=\s*['\"]?(https?:)?//", text)
-    script = text[text.rindex("<script>"):]
-    assert len(script) < 200_000
+    assert sum(len(script) for script in re.findall(r"<script>.*?</script>", text, re.S)) < 200_000
 
 
 def test_data_cannot_end_the_script(page):
@@ -92,15 +117,33 @@ def test_data_cannot_end_the_script(page):
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_every_view_opens(browser, page, width):
+@pytest.mark.parametrize("made", ["page", "bench_page"])
+def test_every_view_opens(browser, request, made, width):
     browser.set_window_size(width, 900)
-    opened(browser, page)
+    opened(browser, request.getfixturevalue(made))
     assert [button.text for button in browser.find_elements(By.CSS_SELECTOR, "nav button")] == ["Graph", "Stages", "Memory", "Profile"]
     for name in ("stages", "memory", "profile", "graph"):
         section = tab(browser, name)
         assert section.is_displayed() and section.size["height"] > 200
         # Nothing but what scrolls by itself is wider than the window.
         assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert "null" not in section.text and "undefined" not in section.text
+    # The graph begins below what stands above it.
+    bottom, top = browser.execute_script("""return [document.querySelector('.bar').getBoundingClientRect().bottom,
+      Math.min(...[...document.querySelectorAll('.node')].map(node => node.getBoundingClientRect().top))]""")
+    assert bottom <= top
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_what_integers_do_is_seen(browser, integers_page, width):
+    browser.set_window_size(width, 900)
+    opened(browser, integers_page)
+    assert "in integers" in browser.find_element(By.CSS_SELECTOR, "h1").text
+    assert [heading.text for heading in browser.find_elements(By.CSS_SELECTOR, "h2")][0] == "Layers, each alone in integers"
+    drawn = browser.find_elements(By.CSS_SELECTOR, "figure svg path")
+    assert drawn and all(shape.is_displayed() for shape in drawn)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
     assert complaints(browser) == []
 
 

@@ -71,9 +71,10 @@ class Graph {
       this.load();
     }}, 'weights');
     this.query = make('input', {type: 'search', placeholder: 'search', 'aria-label': 'search', oninput: () => this.search()});
-    element.append(this.svg, make('div', {class: 'bar'}, this.query, this.stages, this.function, this.colour,
+    this.bar = make('div', {class: 'bar'}, this.query, this.stages, this.function, this.colour,
       make('button', {onclick: () => this.unfold(true)}, 'unfold'), make('button', {onclick: () => this.unfold(false)}, 'fold'),
-      make('button', {onclick: () => this.fit()}, 'fit'), this.weights), this.hits);
+      make('button', {onclick: () => this.fit()}, 'fit'), this.weights);
+    element.append(this.svg, this.bar, this.hits);
     this.listen();
     const graphs = data.stages.map((stage, i) => stage.on === 'graph' ? i : -1).filter(i => i >= 0);
     const preferred = data.stages.findIndex(stage => stage.phase === 'optimize');
@@ -251,7 +252,8 @@ class Graph {
   }
 
   fit() {
-    const view = this.svg.getBoundingClientRect(), bar = 46;
+    const view = this.svg.getBoundingClientRect();
+    const bar = this.bar.getBoundingClientRect().bottom - view.top;  // on a narrow window it has two rows
     this.scale = Math.min(1.2, (view.width - 30) / (this.width || 1), (view.height - bar - 20) / (this.height || 1));
     // A long graph is read from its beginning.
     if (this.scale < 0.45) this.scale = Math.max(this.scale, Math.min(0.75, (view.width - 30) / (this.width || 1)));

@@ -24,6 +24,7 @@ function scaled(value, units, step) {
 const bytesText = bytes => scaled(bytes, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
 const countText = count => scaled(count, ['', 'K', 'M', 'G', 'T'], 1000).trim();
 const timeText = ms => ms >= 1000 ? plain.format(ms / 1000) + ' s' : ms >= 1 ? plain.format(ms) + ' ms' : plain.format(ms * 1000) + ' µs';
+const chartWidth = () => Math.max(320, Math.min(960, document.querySelector('main').clientWidth - 32));  // so that its texts can be read
 const percentText = share => (share * 100).toFixed(1) + ' %';
 
 // columns: {title, of: row => value, show: (value, row) => text or element, number: bool}. Long tables grow as they are

@@ -1,6 +1,6 @@
 // The arena: each buffer from the instruction that makes it to the last that needs it, at its address.
 function memoryMap(program) {
-  const memory = program.memory, width = 960, height = 420, left = 64, bottom = 26, top = 8;
+  const memory = program.memory, width = chartWidth(), height = Math.min(420, width * 0.8), left = 64, bottom = 26, top = 8;
   const spanX = width - left - 8, spanY = height - bottom - top;
   const x = at => left + at / Math.max(1, program.count) * spanX;
   const y = address => top + spanY - address / Math.max(1, memory.arena_bytes) * spanY;

@@ -1,6 +1,6 @@
 // Where the time goes: instructions as bars, and each against what the machine can do at most.
 function roofline(instructions, peak) {
-  const width = 960, height = 400, left = 70, bottom = 36, top = 12;
+  const width = chartWidth(), height = Math.min(400, width * 0.8), left = 70, bottom = 36, top = 12;
   const points = instructions.filter(i => i.ms > 0 && i.flops > 0 && i.bytes > 0)
     .map(i => ({of: i, x: i.flops / i.bytes, y: i.flops / (i.ms * 1e6)}));
   if (!points.length) return null;

@@ -25,10 +25,10 @@ function stagesView(element) {
         Math.max(gone.length, added.length) > most ? make('p', {class: 'note'}, `only ${most} are shown`) : null);
     });
     const passes = stage.passes.filter(pass => pass.changed || pass.ms > 1);
-    detail.replaceChildren(make('h2', {}, stage.phase), make('p', {class: 'note'}, timeText(stage.ms)),
+    detail.replaceChildren(make('div', {}, make('h2', {}, stage.phase), make('p', {class: 'note'}, timeText(stage.ms)),
       passes.length ? make('details', {}, make('summary', {}, `${passes.length} passes`), make('table', {},
         passes.map(pass => make('tr', {}, make('td', {}, pass.name), make('td', {class: 'n'}, timeText(pass.ms)),
-          make('td', {}, pass.changed ? 'changed it' : ''))))) : null, ...parts);
+          make('td', {}, pass.changed ? 'changed it' : ''))))) : null, parts));
   };
   data.stages.forEach((stage, i) => list.append(make('button', {role: 'tab', onclick: () => open(i)}, stage.phase,
     make('small', {}, String(stage.functions.reduce((sum, part) => sum + part.records.length, 0))))));
