@@ -30,6 +30,8 @@ def place(path):
 def gather(folder):
     """Fills the folder; the links that lead nowhere."""
     broken = []
+    (folder / "docs").mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "docs" / "site.css", folder / "docs")
     for document in documents():
         target = folder / place(document)
         target.parent.mkdir(parents=True, exist_ok=True)
