@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "graph/builder.h"
@@ -76,6 +78,41 @@ TEST(Host, RunsANetwork) {
   const HostStatistics statistics = host->statistics();
   EXPECT_EQ(statistics.networks.front().succeeded, 1U);
   EXPECT_GT(statistics.networks.front().total.quantile(0.99), 0);
+}
+
+TEST(Host, RunsShortRunsOnTheCallingThreadWhereItMay) {
+  const auto host = hostOf("interpreter");
+  ASSERT_TRUE(host->addNetwork("double", scaling(2)).ok());
+  // Whether the reply came on this thread; `then` is called with it.
+  const auto repliesHere = [&](bool inPlace, const std::function<void()>& then) {
+    std::promise<bool> here;
+    const auto asked = host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4}), .inPlace = inPlace},
+                                        [&, caller = std::this_thread::get_id()](RunReply) {
+                                          then();
+                                          here.set_value(std::this_thread::get_id() == caller);
+                                        });
+    EXPECT_TRUE(asked.ok());
+    return here.get_future().get();
+  };
+  const auto nothing = [] {};
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(repliesHere(false, nothing));
+  // How long runs take is known from those before; a busy machine may make some long.
+  std::promise<void> within;
+  bool nested = true, was = false;
+  for (int i = 0; i < 10'000 && !was; ++i)
+    was = repliesHere(true, [&, caller = std::this_thread::get_id()] {
+      if (std::this_thread::get_id() != caller || !nested) return;
+      // A run that is asked for in the reply of another never begins within it.
+      nested = false;
+      const auto asked = host->runNetwork({.network = "double", .inputs = rowsOf({1, 2, 3, 4}), .inPlace = true},
+                                          [&, caller](RunReply) {
+                                            EXPECT_NE(std::this_thread::get_id(), caller);
+                                            within.set_value();
+                                          });
+      EXPECT_TRUE(asked.ok());
+    });
+  ASSERT_TRUE(was);
+  within.get_future().wait();
 }
 
 TEST(Host, TellsWhatItHas) {
