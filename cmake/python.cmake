@@ -13,7 +13,12 @@ find_package(nanobind CONFIG REQUIRED)
 list(APPEND LINKED_FILES ${NB_DIR}/include/nanobind/nanobind.h ${NB_DIR}/ext/robin_map/include/tsl/robin_map.h)
 
 file(GLOB PYTHON_SOURCES CONFIGURE_DEPENDS src/python/*.cpp)
-# From Python 3.12 on one module serves all later ones.
+# From Python 3.12 on one module serves all later ones. CMake knows the part of Python for it from 3.26 on; nanobind makes
+# a module for one version alone where it is missing, whatever the wheel is called.
+if(SKBUILD AND Python_VERSION VERSION_GREATER_EQUAL 3.12 AND NOT TARGET Python::SABIModule)
+  add_library(Python::SABIModule INTERFACE IMPORTED)
+  target_link_libraries(Python::SABIModule INTERFACE Python::Module)
+endif()
 nanobind_add_module(_core STABLE_ABI NB_STATIC NOMINSIZE ${PYTHON_SOURCES})
 target_compile_options(_core PRIVATE ${AGLOW_WARNINGS})
 # Headers of Python and nanobind are not ours to keep free of warnings.

@@ -124,7 +124,9 @@ def main():
             (root / "readme.py").write_text(readme_lines())
             words.append("/readme.py")
         inside("/venv/bin/python", *words)  # the first import compiles Python's files
-        found = json.loads(inside("/venv/bin/python", *words).splitlines()[-1])
+        # Others may use the machine: the best of some.
+        found = min((json.loads(inside("/venv/bin/python", *words).splitlines()[-1]) for _ in range(3)),
+                    key=lambda run: run["import_s"])
         inside("/venv/bin/aglow", "compile", "/digits/digits.onnx", "-o", "/out", "--emit", "bundle")
         bundle = root / "out"
         output_of("cc", f"-I{bundle}", ROOT / "examples" / "bundle" / "main.c", bundle / "digits.o", "-o", bundle / "digits")

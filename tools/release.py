@@ -98,7 +98,8 @@ def main():
         stable = wheels[python] if version >= (3, 12) else None
     print("==> tarball and Debian's packages", flush=True)
     call("cmake", "--build", BUILD, "-j", options.jobs, "--target", "all")
-    call("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "TGZ", "-B", DIST)
+    # A tarball is unpacked into a folder of its own, a package of Debian into /.
+    call("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "TGZ", "-B", DIST, "-D", "CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY=ON")
     call("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", DIST, "-D", "CPACK_COMPONENTS_ALL=aglow;server")
     shutil.rmtree(DIST / "_CPack_Packages")
     if not options.no_try:
