@@ -2,8 +2,9 @@
 
 namespace aglow {
 
+// Tiles are four vectors wide. gcc unrolls loops of up to 16 steps before it looks for vectors, and then finds none.
 CSourceBackend::CSourceBackend()
-    : rules_({.groupItems = 1, .localBytes = 2 * kStackBytes, .vectorFloats = 4, .vectors = false}) {}
+    : rules_({.groupItems = 1, .localBytes = 2 * kStackBytes, .vectorFloats = 8, .vectors = false}) {}
 
 void CSourceBackend::changePhases(PhaseList& phases) const {
   phases.insertAfter("irgen", planPhase());
