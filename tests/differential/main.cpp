@@ -4,6 +4,7 @@
 //   differential --onnx-dir DIR --standard     also writes models of standard operators with inputs, outputs and bounds
 //                                              (against_onnxruntime.py compares them)
 //   differential --opencl                      compares the interpreter with an OpenCL device alone
+//   differential --jobs N                      shares the seeds among N processes
 //   differential --replay DIR                  compares the kept cases of a folder on all engines
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "graph/text.h"
 #include "import/onnx/export.h"
 #include "import/onnx/model_writer.h"
+#include "jobs.h"
 #include "reference.h"
 #include "tensor/npy.h"
 
@@ -43,13 +45,10 @@ struct Options {
   uint64_t seed = 1;
   uint64_t count = 300;
   double seconds = 1e9;
+  uint64_t jobs = 1;
   std::string keep = ".", replay, onnxDir;
   bool shrink = true, interpreted = false, opencl = false;
   DrawOptions draw;
-};
-
-struct Counts {
-  uint64_t graphs = 0, nodes = 0, fails = 0, relaxed = 0, differences = 0;
 };
 
 const Engine& engineNamed(const std::vector<Engine>& engines, const std::string& name) {
@@ -101,20 +100,60 @@ void fuzzOne(const Options& options, uint64_t seed, Counts& counts) {
   if (const Status written = writeCase(path, c); !written.ok()) std::cout << written.error().text() << "\n";
 }
 
-int fuzz(const Options& options) {
+// Nobody asks again for the kernels of random graphs: PoCL forgets them, and where it needs files meanwhile, they are
+// in memory, since it waits for each to be on the disk.
+class ForgottenKernels {
+public:
+  ForgottenKernels() {
+    const std::filesystem::path memory = "/dev/shm";
+    folder_ = (is_directory(memory) ? memory : std::filesystem::temp_directory_path()) / "aglow.XXXXXX";
+    if (mkdtemp(folder_.data()) == nullptr) folder_.clear();
+    if (folder_.empty()) return;
+    setenv("POCL_CACHE_DIR", folder_.c_str(), 1);
+    setenv("POCL_KERNEL_CACHE", "0", 1);
+  }
+  ~ForgottenKernels() {
+    std::error_code none;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, none);
+  }
+  ForgottenKernels(const ForgottenKernels&) = delete;
+  ForgottenKernels& operator=(const ForgottenKernels&) = delete;
+
+private:
+  std::string folder_;
+};
+
+// Every seed whose number leaves this rest; nothing where there is no device.
+std::optional<Counts> fuzzShare(const Options& options, uint64_t job) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  // As long as someone holds the backend, what its driver has loaded serves all graphs: to read PoCL's library of
+  // functions takes longer than to build the kernels of a graph.
+  const auto held = makeBackend((options.opencl ? deviceEngines() : enginesFor(0)).back().options);
+  if (!held.ok()) {
+    std::cerr << held.error().text() << "\n";
+    return std::nullopt;
+  }
   Counts counts;
-  for (uint64_t i = 0; i < options.count && spent() < options.seconds; ++i) {
+  for (uint64_t i = job; i < options.count && spent() < options.seconds; i += options.jobs) {
     fuzzOne(options, options.seed + i, counts);
     if (counts.graphs % 500 == 0) std::cerr << fmt::format("{} graphs, {:.0f} s\n", counts.graphs, spent());
   }
+  return counts;
+}
+
+int fuzz(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const ForgottenKernels forgotten;
+  const std::optional<Counts> counts = inProcesses(options.jobs, [&](uint64_t job) { return fuzzShare(options, job); });
+  if (!counts) return 2;
   std::cout << fmt::format(
       "{} graphs of {} nodes from seed {}: {} differences, {} relaxed by rules, {} that fail "
       "everywhere, {:.1f} s\n",
-      counts.graphs, counts.nodes, options.seed, counts.differences, counts.relaxed, counts.fails, spent());
-  return counts.differences == 0 ? 0 : 1;
+      counts->graphs, counts->nodes, options.seed, counts->differences, counts->relaxed, counts->fails,
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return counts->differences == 0 ? 0 : 1;
 }
 
 int replay(const Options& options) {
@@ -140,7 +179,7 @@ int replay(const Options& options) {
 
 int usage() {
   std::cerr << "differential [--seed N] [--count N] [--seconds N] [--nodes N] [--standard] [--interpreted] [--opencl]\n"
-               "             [--keep DIR] [--no-shrink] [--onnx-dir DIR]\n"
+               "             [--jobs N] [--keep DIR] [--no-shrink] [--onnx-dir DIR]\n"
                "differential --replay DIR\n";
   return 2;
 }
@@ -159,6 +198,8 @@ int main(int argc, char** argv) {
       options.count = std::strtoull(argv[++i], nullptr, 10);
     else if (word == "--seconds")
       options.seconds = std::strtod(argv[++i], nullptr);
+    else if (word == "--jobs")
+      options.jobs = std::max<uint64_t>(std::strtoull(argv[++i], nullptr, 10), 1);
     else if (word == "--nodes")
       options.draw.nodes = static_cast<int>(std::strtol(argv[++i], nullptr, 10));
     else if (word == "--keep")

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/opencl/driver.h"
 #include "backends/opencl/executable.h"
 #include "backends/opencl/kernels.h"
 #include "backends/winograd.h"
@@ -12,6 +13,7 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                                                    std::optional<codegen::DeviceShape> asked,
                                                                    std::string cache, int64_t memoryBytes, bool tunes) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
+  AGLOW_TRY(std::shared_ptr<opencl::Driver> driver, opencl::Driver::of(device));
   device.ptx = opencl::takesPtx(device);
   const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                    .groupItems = static_cast<int64_t>(device.groupItems),
@@ -23,6 +25,7 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                    .copiesAhead = device.ptx};
   std::shared_ptr<OpenClBackend> backend(
       new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
+  backend->driver_ = std::move(driver);
   if (tunes) backend->tune();
   return std::shared_ptr<const OpenClBackend>(std::move(backend));
 }

@@ -13,6 +13,10 @@
 
 namespace aglow {
 
+namespace opencl {
+class Driver;
+}
+
 class OpenClBackend final : public DeviceBackend {
 public:
   // The device as opencl::chooseDevice takes it; Device where there is none. Kernels
@@ -48,6 +52,7 @@ private:
   device::KernelRules rules_;
   std::string cache_;
   int64_t memoryBytes_;
+  std::shared_ptr<opencl::Driver> driver_;  // one context for all that is tried, measured and loaded
   std::shared_ptr<device::Tuner> tuner_;
 };
 
