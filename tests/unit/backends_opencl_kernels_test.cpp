@@ -9,23 +9,14 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The same kernels are tried for both kinds of devices.
-class WholeKernels : public OnDevice, public ::testing::WithParamInterface<bool> {
+class WholeKernels : public OnBoth {
 protected:
-  void SetUp() override {
-    if (GetParam())
-      choose(codegen::DeviceShape{.sharesLocal = true, .groupItems = 256, .localBytes = 32 << 10});
-    else
-      choose(codegen::DeviceShape{.sharesLocal = false, .groupItems = 64, .localBytes = 64 << 10});
-  }
-
   static Value input(Builder& b, const char* name, Shape shape, ElemKind kind = ElemKind::Float32) {
     return b.input(name, Type(kind, std::move(shape)));
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, WholeKernels, ::testing::Bool(),
-                         [](const auto& chosen) { return chosen.param ? "Groups" : "Items"; });
+INSTANTIATE_TEST_SUITE_P(Devices, WholeKernels, ::testing::Bool(), OnBoth::nameOf);
 
 struct AttentionCase {
   Shape q, k, v;

@@ -90,12 +90,22 @@ protected:
   std::shared_ptr<const OpenClBackend> backend_;
 };
 
+inline constexpr codegen::DeviceShape kOfGroups{.sharesLocal = true, .groupItems = 256, .localBytes = 32 << 10};
+inline constexpr codegen::DeviceShape kOfItems{.sharesLocal = false, .groupItems = 64, .localBytes = 64 << 10};
+
 // Kernels as a GPU gets them, whatever the device is.
 class OnGroups : public OnDevice {
 protected:
-  void SetUp() override {
-    choose(codegen::DeviceShape{.sharesLocal = true, .groupItems = 256, .localBytes = 32 << 10});
-  }
+  void SetUp() override { choose(kOfGroups); }
+};
+
+// Kernels as a GPU gets them, and as a processor does.
+class OnBoth : public OnDevice, public ::testing::WithParamInterface<bool> {
+public:
+  static std::string nameOf(const ::testing::TestParamInfo<bool>& chosen) { return chosen.param ? "Groups" : "Items"; }
+
+protected:
+  void SetUp() override { choose(GetParam() ? kOfGroups : kOfItems); }
 };
 
 }  // namespace aglow

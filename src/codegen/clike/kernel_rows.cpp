@@ -19,19 +19,18 @@ void replaceAll(std::string& text, std::string_view what, std::string_view with)
 
 constexpr int64_t kMostSteps = 8;  // of an item along its row, in fours, for it all to be in registers
 
-// As many items as share a row well.
-int64_t rowGroup(int64_t length, bool fours, const DeviceShape& shape) {
-  if (!shape.sharesLocal) return 1;
-  const int64_t most = std::min<int64_t>(shape.groupItems, 256), each = fours ? 16 : 2;
-  int64_t group = shape.stepItems;
-  while (2 * group <= most && group * each <= length) group *= 2;
-  return std::min(group, shape.groupItems);
-}
-
 // The last of the two rounds of a reduction: so many items have the sums of the others.
 int64_t secondRound(int64_t group) { return group >= 128 ? 16 : std::max<int64_t>(group / 8, 1); }
 
 }  // namespace
+
+int64_t rowGroup(int64_t length, int64_t each, const DeviceShape& shape) {
+  if (!shape.sharesLocal) return 1;
+  const int64_t most = std::min<int64_t>(shape.groupItems, 256);
+  int64_t group = shape.stepItems;
+  while (2 * group <= most && group * each <= length) group *= 2;
+  return std::min(group, shape.groupItems);
+}
 
 class RowWriter {
 public:
@@ -144,10 +143,10 @@ Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest) {
   const DeviceShape& shape = writer.shape();
   const int64_t length = nest.rowLength();
   bool fours = shape.sharesLocal && length > 0 && length % 4 == 0;
-  int64_t group = rowGroup(length, fours, shape);
+  int64_t group = rowGroup(length, fours ? 16 : 2, shape);
   if (fours && length > 4 * group * kMostSteps) {
     fours = false;
-    group = rowGroup(length, fours, shape);
+    group = rowGroup(length, fours ? 16 : 2, shape);
   }
   RowWriter rows(writer, nest, fours ? "point" : "", group, fours);
   if (fours) rows.printer().keepUnder("step * 4 + lane");

@@ -38,7 +38,7 @@ std::string tableLines(const nest::Nest& nest, const NestPrinter& printer, std::
 
 }  // namespace
 
-std::string fill(std::string_view text, std::initializer_list<Word> words) {
+std::string fill(std::string_view text, const std::vector<Word>& words) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     if (text[at] != '$') {
@@ -48,7 +48,7 @@ std::string fill(std::string_view text, std::initializer_list<Word> words) {
     size_t end = at + 1;
     while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end])) != 0) ++end;
     const std::string_view name = text.substr(at + 1, end - at - 1);
-    const auto* word = std::find_if(words.begin(), words.end(), [&](const Word& w) { return w.name == name; });
+    const auto word = std::find_if(words.begin(), words.end(), [&](const Word& w) { return w.name == name; });
     AGLOW_CHECK(word != words.end(), fmt::format("a kernel's text has the word {}", name));
     out += word->text;
     at = end;

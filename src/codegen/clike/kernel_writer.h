@@ -2,11 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "codegen/clike/launch.h"
 #include "codegen/clike/nest_printer.h"
@@ -22,7 +22,7 @@ struct Word {
   Word(std::string_view n, std::string t) : name(n), text(std::move(t)) {}
   Word(std::string_view n, int64_t number) : name(n), text(std::to_string(number)) {}
 };
-std::string fill(std::string_view text, std::initializer_list<Word> words);
+std::string fill(std::string_view text, const std::vector<Word>& words);
 
 // A vector of elements in memory or registers; of integers those without a sign. One is just the element.
 std::string vectorName(ElemKind kind, int64_t lanes);
@@ -107,6 +107,8 @@ private:
 std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
                                  const DeviceShape& shape);
 
+// As many items as share a row of so many elements well, with `each` of them or more.
+int64_t rowGroup(int64_t length, int64_t each, const DeviceShape& shape);
 // The kernel of a nest with rows: a group for each, or an item where items do not share local memory.
 Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest);
 
@@ -119,6 +121,6 @@ using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const D
 TakesUse takesAttention, takesWinograd;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes matMulScratch, convScratch, winogradScratch;
+ScratchBytes matMulScratch, convScratch, winogradScratch, topKScratch;
 
 }  // namespace aglow::codegen

@@ -1,4 +1,4 @@
-// Along axes and at computed places: reductions, scans, the largest, gathering and scattering; and what moves elements.
+// Over axes and at computed places: reductions, gathering and scattering; and what moves elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,108 +158,6 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
   }
   text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sums, given, "sum"));
   return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
-}
-
-// Of an item for each line along an axis: the first element of its line.
-static std::string firstOfLine(const KernelWriter& writer, const AxisLines& lines) {
-  return fmt::format("const {} first = point / {} * {} + point % {};\n", writer.indexType(), lines.stride,
-                     lines.stride * lines.extent, lines.stride);
-}
-
-std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  KernelWriter writer(program, instr, shape);
-  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
-  const ElemKind kind = writer.kindOf(0), computed = nest::computedKind(kind);
-  writer.input(0, "x");
-  const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
-  const std::string text =
-      writer.resultIndices("point") + firstOfLine(writer, lines) +
-      fill(R"(int64_t given = 0;
-$T held = $start;
-for ($I i = 1; i < $extent; ++i) {
-  const $T value = $value;
-  const bool wins = held != held ? value != value && $last : value != value || $better || ($last && value == held);
-  if (!wins) continue;
-  given = i;
-  held = value;
-}
-)",
-           {{"I", writer.indexType()},
-            {"T", typeName(computed)},
-            {"extent", lines.extent},
-            {"start", convertedText(kind, computed, "x[first]")},
-            {"value", convertedText(kind, computed, fmt::format("x[first + i * {}]", lines.stride))},
-            {"better", largest ? "held < value" : "value < held"},
-            {"last", last ? "true" : "false"}});
-  return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
-}
-
-std::vector<Launch> scanLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  KernelWriter writer(program, instr, shape);
-  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
-  const ElemKind kind = writer.kindOf(0);
-  const auto [combine, sums, start] = nest::combinationOf(writer.attrs().word("kind"), kind);
-  writer.input(0, "x");
-  writer.result(0, "y");
-  const std::string text =
-      firstOfLine(writer, lines) +
-      fill(R"($T held = $start;
-for ($I step = 0; step < $extent; ++step) {
-  const $I at = first + $i * $stride;
-  const $T next = $next;
-  y[at] = $stored;
-  held = next;
-}
-)",
-           {{"I", writer.indexType()},
-            {"T", typeName(sums)},
-            {"stride", lines.stride},
-            {"extent", lines.extent},
-            {"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", lines.extent - 1) : "step"},
-            {"start", numberText(sums, start)},
-            {"next", appliedText(combine, sums, "held", convertedText(kind, sums, "x[at]"))},
-            {"stored", convertedText(sums, kind, writer.attrs().flag("exclusive") ? "held" : "next")}});
-  return {writer.perPoint(lines.outer * lines.stride, text)};
-}
-
-// An element's place is the number of those that come before it; who knows that k do is done.
-std::vector<Launch> topKLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  KernelWriter writer(program, instr, shape);
-  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
-  const ElemKind kind = writer.kindOf(0), computed = nest::computedKind(kind);
-  const bool largest = writer.attrs().flag("largest");
-  writer.input(0, "x");
-  writer.result(0, "values");
-  writer.result(1, "places");
-  // NaN counts as the largest.
-  const auto below = [](std::string_view a, std::string_view b) {
-    return fmt::format("({0} < {1} || ({1} != {1} && {0} == {0}))", a, b);
-  };
-  const std::string text =
-      fill(R"(const $I own = point / $stride % $extent, first = point - own * $stride;
-const $T value = $value;
-$I before = 0;
-for ($I i = 0; i < $extent && before < $k; ++i) {
-  const $T other = $other;
-  if ($ahead || (i < own && !$behind)) ++before;
-}
-if (before < $k) {
-  const $I to = point / $line * ($k * $stride) + before * $stride + point % $stride;
-  values[to] = x[point];
-  places[to] = own;
-}
-)",
-           {{"I", writer.indexType()},
-            {"T", typeName(computed)},
-            {"stride", lines.stride},
-            {"line", lines.stride * lines.extent},
-            {"extent", lines.extent},
-            {"k", writer.attrs().integer("k")},
-            {"value", convertedText(kind, computed, "x[point]")},
-            {"other", convertedText(kind, computed, fmt::format("x[first + i * {}]", lines.stride))},
-            {"ahead", largest ? below("value", "other") : below("other", "value")},
-            {"behind", largest ? below("other", "value") : below("value", "other")}});
-  return {writer.perPoint(writer.in(0).elements(), text)};
 }
 
 namespace {

@@ -49,7 +49,7 @@ constexpr KernelRow kRows[] = {
     {Op::Reduce, "axes", true, reduceLaunches},
     {Op::ArgReduce, "line", true, argReduceLaunches},
     {Op::Scan, "line", false, scanLaunches},
-    {Op::TopK, "rank", false, topKLaunches},
+    {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
     {Op::Gather, "gather", false, gatherLaunches, true},
     {Op::Scatter, "scatter", false, scatterLaunches, true, scatterScratch},
     {Op::Observe, "observe", false, observeLaunches},
