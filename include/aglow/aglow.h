@@ -102,6 +102,9 @@ aglow_status aglow_options_set_precision(aglow_options* options, const char* pre
 
 /* Whether models that depart from the standard are refused; by default they are accepted where the meaning is plain. */
 aglow_status aglow_options_set_strict(aglow_options* options, int on);
+/* Measures which tiles of products a device is quickest with, for so many seconds at most; 0, the default: its model
+ * decides. What was found is kept in the cache. */
+aglow_status aglow_options_set_tune(aglow_options* options, double seconds);
 /* Called with what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
  * the function returns. Null, the default: none. */
 typedef void (*aglow_warning)(const char* text, void* context);

@@ -20,7 +20,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             queue: Optional[int] = None, cache: Union[Path, bool, None] = None,
             memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = (),
             strict: bool = False, precision: str = "float", profile: Any = None, calibration: str = "",
-            schema: str = "", keep_float: Iterable[str] = ()) -> Model:
+            schema: str = "", keep_float: Iterable[str] = (), tune: Union[bool, float] = False) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net, a text form (.graph, .ir) or a package (.aglow); the bytes of an
@@ -48,6 +48,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
     schema        how integers stand for values: "asymmetric", "symmetric", "symmetric-uint8", "power-of-two" or
                   "symmetric-int16"
     keep_float    names of nodes and operators that stay in floats
+    tune          for devices: measures which tiles of products are quickest, for so many seconds at most; True: 60
 
     Raises an aglow.Error with all that is wrong with the model.
     """
@@ -63,6 +64,9 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
         raise usage("E101", "keep_float is for other precisions than 'float'")
     if not 0 <= whole(opt_level, "opt_level") <= 3:
         raise usage("E101", f"opt_level is {opt_level}; expected 0 to 3")
+    seconds = 60.0 if tune is True else float(tune)
+    if not 0 <= seconds < float("inf"):
+        raise usage("E101", f"tune is {tune}; expected seconds, from 0 on")
     core, name, source = read(model, init)
     made = Model(core, name, values or {}, (source, options))
     several, single = {}, {}
@@ -81,7 +85,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       memory_limit=_within(memory_limit or 0, "memory_limit", 2**63 - 1), shapes=shape_lists(shapes), dims=single, prepared=several, pad=pad,
                       values=made._preset(), opt_level=opt_level, disable=list(options["disable"]), strict=strict,
                       precision=precision, profile=profile_text(profile), calibration=calibration, schema=schema,
-                      keep_float=list(options["keep_float"]))
+                      keep_float=list(options["keep_float"]), tune=seconds)
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     for text in core.take_warnings():

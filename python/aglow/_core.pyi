@@ -14,7 +14,8 @@ class Model:
     def open(self, backend: str, threads: int, contexts: int, queue: int, cache: str, memory_limit: int,
              shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int], prepared: Mapping[str, Sequence[int]],
              pad: bool, values: dict[str, Any], opt_level: int, disable: Sequence[str], strict: bool,
-             precision: str, profile: str, calibration: str, schema: str, keep_float: Sequence[str]) -> list[str]: ...
+             precision: str, profile: str, calibration: str, schema: str, keep_float: Sequence[str],
+             tune: float) -> list[str]: ...
     def profiler(self, backend: str, threads: int, cache: str, shapes: Mapping[str, Sequence[int]],
                  dims: Mapping[str, int], disable: Sequence[str], strict: bool) -> Profiler: ...
     def check_profile(self, backend: str, threads: int, cache: str, shapes: Mapping[str, Sequence[int]],

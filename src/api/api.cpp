@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <new>
@@ -368,6 +369,13 @@ aglow_status aglow_options_set_int8(aglow_options* options, const char* profile,
 aglow_status aglow_options_set_strict(aglow_options* options, int on) {
   return setting(options != nullptr, [&]() -> Status {
     options->import.tolerance.strict = on != 0;
+    return {};
+  });
+}
+
+aglow_status aglow_options_set_tune(aglow_options* options, double seconds) {
+  return setting(options != nullptr && seconds >= 0 && std::isfinite(seconds), [&]() -> Status {
+    options->compile.tune.seconds = seconds;
     return {};
   });
 }

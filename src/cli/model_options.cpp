@@ -165,7 +165,9 @@ std::vector<Option> ModelOptions::options() {
             "BYTES"},
            {"--tune", &tune,
             "Measure which tiles the device is quickest with, once for each size; what was found is kept in the "
-            "cache"}}));
+            "cache"},
+           {"--tune-seconds", &tuneSeconds, "Spend no more on it, a tenth of it on each size (default: 60)", "S",
+            Positive{}}}));
   addTo(options, inGroup("Integers", {{"--calibration", &calibration, kCalibrations, "NAME"},
                                       {"--schema", &schema, kSchemas, "NAME"},
                                       {.names = "--keep-float",
@@ -269,7 +271,10 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
   options.startFrom = startFrom;
   options.stopAfter = stopAfter;
   options.fuse = fuse;
-  options.tune = tune;
+  if (tune || tuneSeconds) {
+    options.tune.seconds = tuneSeconds.value_or(device::TuneOptions::kSeconds);
+    options.tune.tell = [](const std::string& line) { say("tune: " + line + "\n"); };
+  }
   options.verifyEach = verifyEach;
   if (!recompute.empty()) {
     AGLOW_TRY(options.recompute, parseBytes(recompute, "--recompute"));

@@ -27,6 +27,7 @@ struct ModelOptions {
   int64_t lanes = 0;
   bool fuse = false, tune = false, verifyEach = false, timing = false, strict = false, verbose = false;
   bool followLinks = false;
+  std::optional<double> tuneSeconds;
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
   std::string memoryLimit, recompute, deviceMemory;
   std::string precision = "float", profile, calibration, schema;

@@ -177,7 +177,7 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
   const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
   if (const BackendRow* row = rowOf(name)) {
     AGLOW_TRY(const DeviceChoice choice, choiceOf(name, *row));
-    if (options.tune && !row->devices)
+    if (options.tune.seconds > 0 && !row->devices)
       return Error{.code = Code::Usage,
                    .message = fmt::format("backend '{}' has nothing to measure (--tune); devices have", row->name)};
     return row->make(options, choice);

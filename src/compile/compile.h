@@ -13,6 +13,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpu/code/target_options.h"
+#include "backends/device/tune_options.h"
 #include "graph/interface.h"
 #include "graph/module.h"
 #include "inst/program.h"
@@ -47,8 +48,8 @@ struct CompileOptions {
   std::string stopAfter;                        // phase or pass
   int64_t recompute = 0;                        // bytes that a function's arena may have; 0: any
   bool fuse = false;                            // also where the backend does not ask for it
-  bool tune = false;                            // kernels of devices are chosen by measurement
   bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
+  device::TuneOptions tune;                     // whether kernels of devices are chosen by measurement
   std::function<Status(const StageEvent&)> observer;
   // What becomes integers, and how; none: the model stays as it is.
   std::shared_ptr<const quant::Request> quantize = {};

@@ -265,6 +265,8 @@ def test_tiles_are_measured_once(program, fake, tmp_path):
     code, measured = origins("--tune")
     assert code == 0 and measured.count("source") > 2 and len(list((tmp_path / "cache").glob("*.measured"))) == 1
     assert origins("--tune") == (0, ["binary"])
+    next((tmp_path / "cache").glob("*.measured")).unlink()
+    assert origins("--tune-seconds", "1e-9") == (0, ["binary"])
     for backend in ("interpreter", "cpu"):
         assert origins("--tune", backend=backend)[0] == 1
 
@@ -348,3 +350,13 @@ def test_a_real_device(program, run, tmp_path):
         assert outcome.code == 0, outcome.err
     got, expected = (np.load(tmp_path / backend / "0.npy") for backend in ("opencl", "interpreter"))
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf")])
+def test_tuning_takes_seconds(tmp_path, wrong):
+    aglow = pytest.importorskip("aglow")
+    path = products(tmp_path, [(64, 64)], 40)
+    with pytest.raises(aglow.Error, match="expected seconds"):
+        aglow.compile(path, backend="opencl", tune=wrong)
+    with pytest.raises(aglow.Error, match="nothing to measure"):
+        aglow.compile(path, backend="interpreter", tune=True)

@@ -577,6 +577,8 @@ TEST(CApi, HearsOfDeparturesOrRefusesThem) {
   aglow_free(model);
   heard.clear();
   ASSERT_EQ(aglow_options_set_strict(options, 1), AGLOW_OK);
+  ASSERT_EQ(aglow_options_set_tune(options, 0), AGLOW_OK);
+  ASSERT_EQ(aglow_options_set_tune(options, -1), AGLOW_USAGE);
   EXPECT_EQ(aglow_load_memory(file.data(), file.size(), options, &model), AGLOW_BAD_MODEL);
   EXPECT_EQ(aglow_session_open_memory(file.data(), file.size(), options, &session), AGLOW_BAD_MODEL);
   EXPECT_THAT(aglow_error_text(), HasSubstr("error[E204] value 'two' is defined twice"));

@@ -31,8 +31,9 @@ protected:
 
   // The way that the kernels are written in is the number `quickest` of those that are asked for; all else takes
   // longer, and what is among `refused` does not run.
-  Tuner tuner(size_t quickest, std::string identity = "device") {
-    return {kLarge, folder_, std::move(identity), [=, this](Program program, const codegen::Ways& ways) {
+  Tuner tuner(size_t quickest, std::string identity = "device", double seconds = 60) {
+    const device::TuneOptions options{.seconds = seconds, .tell = [this](const std::string& line) { told_ = line; }};
+    return {kLarge, folder_, std::move(identity), options, [=, this](Program program, const codegen::Ways& ways) {
               EXPECT_EQ(program.instrs.size(), 1u);
               ++measured_;
               const size_t way = ways.choose(question_, kNames);
@@ -59,6 +60,7 @@ protected:
   Module module_;
   Program program_;
   int measured_ = 0;
+  std::string told_;
   std::set<size_t> refused_;
   Code fault_ = Code::TooLarge;
 };
@@ -67,8 +69,8 @@ TEST_F(Tuning, TakesTheQuickestAndKeepsIt) {
   Tuner first = tuner(3);
   EXPECT_EQ(tile(&first).items(), tile(nullptr).items());
   ASSERT_TRUE(tune(first).ok());
-  const int ways = measured_;
-  EXPECT_GT(ways, 4);
+  EXPECT_EQ(measured_, 8);  // until four in a row gain nothing
+  EXPECT_THAT(told_, testing::AllOf(testing::StartsWith(question_), testing::HasSubstr("measured 8 of ")));
   const codegen::GroupTile quickest = tile(&first);
   const auto same = [](const codegen::GroupTile& a, const codegen::GroupTile& b) {
     return a.rows == b.rows && a.columns == b.columns && a.depth == b.depth && a.ownRows == b.ownRows &&
@@ -79,12 +81,35 @@ TEST_F(Tuning, TakesTheQuickestAndKeepsIt) {
   ASSERT_TRUE(tune(first).ok());
   Tuner second = tuner(0);
   ASSERT_TRUE(tune(second).ok());
-  EXPECT_EQ(measured_, ways);
+  EXPECT_EQ(measured_, 8);
   EXPECT_TRUE(same(tile(&second), quickest));
   Tuner other = tuner(0, "another device");
   ASSERT_TRUE(tune(other).ok());
-  EXPECT_EQ(measured_, 2 * ways);
+  EXPECT_EQ(measured_, 8 + 5);
   EXPECT_TRUE(same(tile(&other), tile(nullptr)));
+}
+
+// Without time the model decides; the next one who has some measures.
+TEST_F(Tuning, EndsWhenTimeIsUp) {
+  Tuner hasty = tuner(3, "device", 1e-12);
+  ASSERT_TRUE(tune(hasty).ok());
+  EXPECT_EQ(measured_, 0);
+  EXPECT_EQ(tile(&hasty).items(), tile(nullptr).items());
+  EXPECT_THAT(told_, testing::HasSubstr("no time for more"));
+  Tuner patient = tuner(3);
+  ASSERT_TRUE(tune(patient).ok());
+  EXPECT_EQ(measured_, 8);
+}
+
+TEST(Ways, AreAskedForWhatIsNearlyAsGood) {
+  class Last final : public codegen::Ways {
+    size_t choose(const std::string&, std::span<const std::string> ways) const override { return ways.size() - 1; }
+  };
+  const std::vector<std::pair<double, int>> found{{5, 50}, {1, 10}, {1.9, 19}, {2.1, 21}};
+  const auto name = [](int way) { return std::to_string(way); };
+  EXPECT_EQ(codegen::cheapestOr(nullptr, "which", found, name), 10);
+  const Last last;
+  EXPECT_EQ(codegen::cheapestOr(&last, "which", found, name), 19);
 }
 
 TEST_F(Tuning, LeavesOutWhatDoesNotRun) {

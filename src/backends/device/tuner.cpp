@@ -103,28 +103,48 @@ size_t Tuner::choose(const std::string& question, std::span<const std::string> w
 Status Tuner::tune(const Program& program, const Instr& instr) {
   if (!codegen::hasWays(bodyOf(instr).front().attrs.op())) return {};
   const Program one = alone(program, instr);
+  const std::lock_guard lock(mutex_);
   for (const auto& [question, ways] : questionsOf(one, shape_)) {
-    const std::lock_guard lock(mutex_);
     std::string& quickest = quickest_[question];
     if (!quickest.empty()) continue;
-    const Kept kept = keptOf(question);
-    quickest = kept.find().value_or("");
+    quickest = keptOf(question).find().value_or("");
     if (std::find(ways.begin(), ways.end(), quickest) != ways.end()) continue;
-    quickest.clear();
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t way = 0; way < ways.size() && ways.size() > 1; ++way) {
-      Trial trial;
-      trial.tried[question] = way;
-      const Result<double> seconds = measure_(one, trial);
-      // What does not fit is not taken; a device that fails is no answer.
-      if (!seconds.ok() && seconds.error().code == Code::Device) return seconds.error();
-      if (!seconds.ok() || *seconds >= least) continue;
-      least = *seconds;
-      quickest = ways[way];
-    }
-    if (quickest.empty() || ways.size() == 1) quickest = ways[0];
-    kept.keep(quickest);
+    quickest = ways[0];
+    if (ways.size() > 1) AGLOW_OK(measure(one, question, ways));
   }
+  return {};
+}
+
+Status Tuner::measure(const Program& program, const std::string& question, std::span<const std::string> ways) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kEnoughInVain = 4;
+  constexpr double kShare = 0.1;  // of all seconds, for one question
+  const Clock::time_point start = Clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const double most = std::min(options_.seconds - spent_, kShare * options_.seconds);
+  double least = std::numeric_limits<double>::infinity();
+  size_t way = 0;
+  int inVain = 0;
+  bool enough = true;
+  for (; way < ways.size() && inVain < kEnoughInVain; ++way) {
+    enough = spent() <= most;
+    if (!enough) break;
+    Trial trial;
+    trial.tried[question] = way;
+    const Result<double> seconds = measure_(program, trial);
+    // What does not fit is not taken; a device that fails is no answer.
+    if (!seconds.ok() && seconds.error().code == Code::Device) return seconds.error();
+    if (!seconds.ok()) continue;
+    inVain = *seconds < least ? 0 : inVain + 1;
+    if (*seconds >= least) continue;
+    least = *seconds;
+    quickest_[question] = ways[way];
+  }
+  spent_ += spent();
+  if (enough) keptOf(question).keep(quickest_[question]);
+  if (options_.tell)
+    options_.tell(fmt::format("{}: {}, measured {} of {}, {:.1f} of {:g} s{}", question, quickest_[question], way,
+                              ways.size(), spent_, options_.seconds, enough ? "" : " (no time for more)"));
   return {};
 }
 

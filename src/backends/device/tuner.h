@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "backends/device/kept.h"
+#include "backends/device/tune_options.h"
 #include "codegen/clike/launch.h"
 #include "inst/program.h"
 #include "support/error.h"
@@ -21,20 +22,29 @@ public:
   using Measure = std::function<Result<double>(Program program, const codegen::Ways& ways)>;
 
   // Answers are kept in the folder for the device with this identity.
-  Tuner(const codegen::DeviceShape& shape, std::string folder, std::string identity, Measure measure)
-      : shape_(shape), folder_(std::move(folder)), identity_(std::move(identity)), measure_(std::move(measure)) {}
+  Tuner(const codegen::DeviceShape& shape, std::string folder, std::string identity, TuneOptions options,
+        Measure measure)
+      : shape_(shape),
+        folder_(std::move(folder)),
+        identity_(std::move(identity)),
+        options_(std::move(options)),
+        measure_(std::move(measure)) {}
 
-  // Measures all ways of the instruction's kernels, unless it is known which is the quickest.
+  // Measures the ways of the instruction's kernels, unless it is known which is the quickest: those first that are
+  // quickest by the model, until several gain nothing. What time does not suffice for is not kept.
   Status tune(const Program& program, const Instr& instr);
   // The quickest; the first where nothing was measured.
   size_t choose(const std::string& question, std::span<const std::string> ways) const override;
 
 private:
   Kept keptOf(const std::string& question) const;
+  Status measure(const Program& program, const std::string& question, std::span<const std::string> ways);
 
   codegen::DeviceShape shape_;
   std::string folder_, identity_;
+  TuneOptions options_;
   Measure measure_;
+  double spent_ = 0;  // seconds
   mutable std::mutex mutex_;
   std::map<std::string, std::string> quickest_;  // by question
 };

@@ -11,7 +11,8 @@ namespace aglow {
 
 Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice,
                                                                    std::optional<codegen::DeviceShape> asked,
-                                                                   std::string cache, int64_t memoryBytes, bool tunes) {
+                                                                   std::string cache, int64_t memoryBytes,
+                                                                   device::TuneOptions tune) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
   AGLOW_TRY(std::shared_ptr<opencl::Driver> driver, opencl::Driver::of(device));
   device.ptx = opencl::takesPtx(device);
@@ -26,17 +27,18 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
   std::shared_ptr<OpenClBackend> backend(
       new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
   backend->driver_ = std::move(driver);
-  if (tunes) backend->tune();
+  if (tune.seconds > 0) backend->tune(std::move(tune));
   return std::shared_ptr<const OpenClBackend>(std::move(backend));
 }
 
-void OpenClBackend::tune() {
-  tuner_ = std::make_shared<device::Tuner>(
-      shape(), cache_, opencl::deviceIdentity(device_), [this](Program program, const codegen::Ways& ways) {
-        codegen::DeviceShape shape = rules_.shape();
-        shape.ways = &ways;
-        return device::secondsOf(std::move(program), OpenClBackend(device_, shape, {}, 0));
-      });
+void OpenClBackend::tune(device::TuneOptions options) {
+  tuner_ = std::make_shared<device::Tuner>(shape(), cache_, opencl::deviceIdentity(device_), std::move(options),
+                                           [this](Program program, const codegen::Ways& ways) {
+                                             codegen::DeviceShape shape = rules_.shape();
+                                             shape.ways = &ways;
+                                             return device::secondsOf(std::move(program),
+                                                                      OpenClBackend(device_, shape, {}, 0));
+                                           });
   rules_.choose(*tuner_);
 }
 

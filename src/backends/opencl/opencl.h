@@ -22,12 +22,12 @@ public:
   // The device as opencl::chooseDevice takes it; Device where there is none. Kernels
   // are chosen by its own shape, or by another that it can run.
   // What is built and measured for the device is kept in the folder of the code cache, unless it is empty. Programs use
-  // no more than `memoryBytes` of the device's memory; 0: what it has. With `tunes` kernels are measured that can be
-  // written in several ways.
+  // no more than `memoryBytes` of the device's memory; 0: what it has. With time for it, kernels are measured that can
+  // be written in several ways.
   static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device,
                                                              std::optional<codegen::DeviceShape> shape = {},
                                                              std::string cache = {}, int64_t memoryBytes = 0,
-                                                             bool tunes = false);
+                                                             device::TuneOptions tune = {});
 
   const opencl::Device& device() const { return device_; }
   const codegen::DeviceShape& shape() const { return rules_.shape(); }
@@ -46,7 +46,7 @@ private:
   OpenClBackend(opencl::Device device, const codegen::DeviceShape& shape, std::string cache, int64_t memoryBytes)
       : device_(std::move(device)), rules_(shape), cache_(std::move(cache)), memoryBytes_(memoryBytes) {}
 
-  void tune();
+  void tune(device::TuneOptions options);
 
   opencl::Device device_;
   device::KernelRules rules_;

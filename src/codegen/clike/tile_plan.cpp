@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <vector>
 
 #include "support/check.h"
@@ -149,15 +148,11 @@ GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool s
   else
     std::for_each(std::begin(kTiles), std::end(kTiles), consider);
   AGLOW_CHECK(!found.empty(), "a tile that local memory holds");
-  const auto quicker = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (shape.ways == nullptr) return std::min_element(found.begin(), found.end(), quicker)->second;
-  std::sort(found.begin(), found.end(), quicker);
-  constexpr size_t kMostWays = 12;
-  std::vector<std::string> names;
-  for (const auto& [cycles, t] : std::span(found).first(std::min(found.size(), kMostWays)))
-    names.push_back(
-        fmt::format("{}x{}x{} by {}x{} in {}", t.rows, t.columns, t.depth, t.ownRows, t.ownColumns, t.parts));
-  return found[shape.ways->choose(question(sizes, splits ? "shared tiles in parts" : "shared tiles"), names)].second;
+  return cheapestOr(shape.ways, question(sizes, splits ? "shared tiles in parts" : "shared tiles"), std::move(found),
+                    [](const GroupTile& t) {
+                      return fmt::format("{}x{}x{} by {}x{} in {}", t.rows, t.columns, t.depth, t.ownRows, t.ownColumns,
+                                         t.parts);
+                    });
 }
 
 int64_t partBytes(const ProductSizes& sizes, const GroupTile& tile) {

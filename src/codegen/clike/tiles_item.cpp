@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "support/sizes.h"
 
@@ -109,14 +108,8 @@ ItemTile chooseItemTile(const ProductSizes& sizes, const DeviceShape& shape) {
         const ItemTile tile{.rows = rows, .columns = columns};
         found.emplace_back(costOf(tile, sizes, shape), tile);
       }
-  const auto cheaper = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (shape.ways == nullptr) return std::min_element(found.begin(), found.end(), cheaper)->second;
-  std::sort(found.begin(), found.end(), cheaper);
-  constexpr size_t kMostWays = 6;
-  std::vector<std::string> names;
-  for (const auto& [cost, t] : std::span(found).first(std::min(found.size(), kMostWays)))
-    names.push_back(fmt::format("{}x{}", t.rows, t.columns));
-  return found[shape.ways->choose(question(sizes, "tiles of items"), names)].second;
+  return cheapestOr(shape.ways, question(sizes, "tiles of items"), std::move(found),
+                    [](const ItemTile& t) { return fmt::format("{}x{}", t.rows, t.columns); });
 }
 
 }  // namespace
