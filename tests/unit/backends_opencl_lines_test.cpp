@@ -71,6 +71,17 @@ TEST_P(LineKernels, FindTheBestPlace) {
       });
 }
 
+TEST_P(LineKernels, ObserveChannelsThatAreNotThere) {
+  for (const Shape& shape : {Shape{2, 0, 3}, Shape{0, 4, 3}, Shape{2, 4, 3}})
+    expectEach(shape, ElemKind::Float32, false, [&](Builder& b, Value x) {
+      Node* node =
+          b.observe(b.input("counts", Type(ElemKind::Int64, {514})),
+                    b.input("channels", Type(ElemKind::Float64, {4, shape[1]})), x, {.axis = 1, .stepBits = 2});
+      b.output("counts_now", node->result(0));
+      b.output("channels_now", node->result(1));
+    });
+}
+
 }  // namespace
 
 }  // namespace aglow

@@ -255,7 +255,8 @@ Launch KernelWriter::finish(std::string_view statements, std::array<int64_t, 2> 
 }
 
 Launch KernelWriter::perPoint(int64_t points, std::string_view statements) {
-  const int64_t group = std::min<int64_t>(shape_.groupItems, std::min<int64_t>(points, shape_.sharesLocal ? 128 : 64));
+  const int64_t most = std::min<int64_t>(shape_.groupItems, shape_.sharesLocal ? 128 : 64);
+  const int64_t group = std::clamp<int64_t>(points, 1, most);
   const std::string text =
       fmt::format("const {} point = ({})ITEM(0);\n{}{}", indexType_, indexType_,
                   points % group == 0 ? "" : fmt::format("if (point >= {}) return;\n", points), statements);

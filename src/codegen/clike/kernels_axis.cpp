@@ -282,25 +282,22 @@ std::vector<Launch> observeLaunches(const Program& program, const Instr& instr, 
   const std::string inside =
       fmt::format("const int64_t block = point / {}, lane = point % {};\nif (block % {} * {} + lane >= {}) return;\n",
                   form.rows * form.lanes, form.lanes, form.groups, form.lanes, channels);
-  if (first.in(2).elements() > 0) {
-    KernelWriter count(program, instr, shape);
-    count.input(2, "x");
-    count.result(0, "counts");
-    launches.push_back(
-        count.perPoint(count.in(2).elements(), inside + fill(R"(const int32_t bits = BITS_OF_F32(x[point]);
+  KernelWriter count(program, instr, shape);
+  count.input(2, "x");
+  count.result(0, "counts");
+  launches.push_back(count.perPoint(count.in(2).elements(), inside + fill(R"(const int32_t bits = BITS_OF_F32(x[point]);
 const int32_t magnitude = (bits & INT32_MAX) >> $dropped;
 const int32_t step = magnitude <= $below ? 1 : magnitude - $below > $side ? $side : magnitude - $below;
 const int32_t bin = magnitude == 0 ? $zero : magnitude >= $infinity ? $none : bits < 0 ? $zero - step : $zero + step;
 GLOBAL uint32_t* words = (GLOBAL uint32_t*)(counts + bin);
 if (ATOMIC_ADD(words, 1u) == UINT32_MAX) ATOMIC_ADD(words + 1, 1u);
 )",
-                                                             {{"dropped", bins.dropped},
-                                                              {"below", bins.below},
-                                                              {"side", bins.side},
-                                                              {"zero", bins.zero()},
-                                                              {"infinity", bins.infinity},
-                                                              {"none", bins.notFinite()}})));
-  }
+                                                                          {{"dropped", bins.dropped},
+                                                                           {"below", bins.below},
+                                                                           {"side", bins.side},
+                                                                           {"zero", bins.zero()},
+                                                                           {"infinity", bins.infinity},
+                                                                           {"none", bins.notFinite()}})));
   KernelWriter moments(program, instr, shape);
   moments.input(1, "known");
   moments.input(2, "x");

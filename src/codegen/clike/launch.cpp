@@ -108,7 +108,9 @@ std::vector<Launch> launchesOf(const Program& program, const Instr& instr, const
   const KernelRow* row = rowOf(anchor.attrs.op());
   AGLOW_CHECK(row != nullptr, "an instruction without a kernel");
   if (program[anchor.results()[0].region].type.elements() == 0 && !row->checks) return {};
-  return row->make(program, instr, shape);
+  std::vector<Launch> launches = row->make(program, instr, shape);
+  std::erase_if(launches, [](const Launch& launch) { return launch.items[0] == 0 || launch.items[1] == 0; });
+  return launches;
 }
 
 }  // namespace aglow::codegen
