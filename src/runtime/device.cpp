@@ -246,9 +246,8 @@ void DeviceManager::push(Job job) { enqueue(std::move(job)); }
 
 bool DeviceManager::runsInPlace(const Job& job) const {
   if (threads_.empty()) return true;
-  constexpr Clock::Duration kWakesUp = std::chrono::microseconds(100);
   return job.inPlace && !RunsHere::something() && spec_.cores.empty() && !spec_.simulation && queue_->heap.empty() &&
-         queue_->running < threads_.size() && job.resident->typical_ <= kWakesUp;
+         queue_->running < threads_.size() && job.resident->typical_ <= spec_.shortRun;
 }
 
 void DeviceManager::enqueue(Job job) {

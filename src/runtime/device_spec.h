@@ -30,6 +30,8 @@ struct DeviceSpec {
   int64_t memory = 0;      // bytes for what is loaded; 0: those of the machine
   int lanes = 0;           // runs side by side; 0: one per core, and one on what is no processor
   size_t queue = 64;       // runs that may wait
+  // A run that takes no longer may happen on the thread that asks for it: about what it takes to wake another.
+  std::chrono::nanoseconds shortRun = std::chrono::microseconds(100);
   std::optional<Simulation> simulation = {};
 };
 
