@@ -344,6 +344,7 @@ ThreadPool::Crew& ThreadPool::crew() {
 static thread_local const ThreadPool* calledBefore = nullptr;
 
 ThreadPool::Caller::Caller(ThreadPool& pool) : pool_(pool), outer_(std::exchange(calledBefore, &pool)) {
+  pool_.crew();  // of a forked child: without the callers of its parent
   if (outer_ != &pool_) pool_.callers_.fetch_add(1, std::memory_order_relaxed);
 }
 
