@@ -244,6 +244,7 @@ bool DeviceManager::offer(Job& job) {
 
 void DeviceManager::push(Job job) { enqueue(std::move(job)); }
 
+// Not on a device with cores of its own, where the calling thread is not, nor on one that is simulated.
 bool DeviceManager::runsInPlace(const Job& job) const {
   if (threads_.empty()) return true;
   return job.inPlace && !RunsHere::something() && spec_.cores.empty() && !spec_.simulation && queue_->heap.empty() &&
@@ -326,10 +327,13 @@ void DeviceManager::execute(Queued queued) {
     ++queue_->runs;
     const Clock::Duration took = clock_->now() - begin;
     queue_->busy += took;
-    Clock::Duration& typical = queued.job.resident->typical_;
-    typical = typical == Clock::Duration::max() ? took : (7 * typical + took) / 8;
     if (queued.breakage != queue_->failures) outputs = fault();
-    if (!outputs.ok()) ++queue_->failedRuns;
+    if (outputs.ok()) {
+      Clock::Duration& typical = queued.job.resident->typical_;
+      typical = typical == Clock::Duration::max() ? took : (7 * typical + took) / 8;
+    } else {  // a run that is refused is short, whatever the others are
+      ++queue_->failedRuns;
+    }
   }
   finish(queued.job, std::move(outputs));
 }
