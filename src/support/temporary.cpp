@@ -70,9 +70,9 @@ void Temporary::release() {
   path_.clear();
 }
 
-Result<TemporaryFolder> TemporaryFolder::create() {
+Result<TemporaryFolder> TemporaryFolder::create(const std::string& parent) {
   std::error_code fault;
-  std::string name = (fs::temp_directory_path(fault) / "aglow-XXXXXX").string();
+  std::string name = ((parent.empty() ? fs::temp_directory_path(fault) : fs::path(parent)) / "aglow-XXXXXX").string();
   const Uninterrupted whole;
   if (fault || ::mkdtemp(name.data()) == nullptr)
     return Error{.code = Code::FileWrite, .message = "cannot create a temporary folder", .where = name};

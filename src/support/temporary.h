@@ -35,7 +35,8 @@ private:
 // A fresh folder for files that no other user can see.
 class TemporaryFolder {
 public:
-  static Result<TemporaryFolder> create();
+  // In a folder, or where temporary files are.
+  static Result<TemporaryFolder> create(const std::string& parent = {});
 
   const std::string& path() const { return folder_.path(); }
   std::string file(const std::string& name) const { return path() + "/" + name; }

@@ -361,12 +361,11 @@ int ThreadPool::share(const Crew& crew) const {
 
 int32_t ThreadPool::run(const Spread& spread, Chunk* chunk, const void* context) {
   if (spread.units == 0) return 0;
-  const auto alone = [&](int threads) { return spread.units == 1 || std::min(spread.threads, threads) <= 1; };
-  if (alone(spread.most)) return chunk(context, 0, 0, spread.units);
+  if (spread.units == 1 || spread.threads <= 1 || spread.most <= 1) return chunk(context, 0, 0, spread.units);
   Crew& crew = this->crew();
-  const int most = std::min(spread.most, share(crew));
-  if (alone(most)) return chunk(context, 0, 0, spread.units);
-  return crew.run({.units = spread.units, .threads = spread.threads, .most = most}, chunk, context);
+  Spread shared = spread;
+  shared.most = std::min(shared.most, share(crew));
+  return crew.run(shared, chunk, context);
 }
 
 }  // namespace aglow

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "check.h"
 #include "graph/text.h"
@@ -22,6 +23,7 @@
 #include "import/onnx/model_writer.h"
 #include "jobs.h"
 #include "reference.h"
+#include "support/temporary.h"
 #include "tensor/npy.h"
 
 namespace {
@@ -102,26 +104,14 @@ void fuzzOne(const Options& options, uint64_t seed, Counts& counts) {
 
 // Nobody asks again for the kernels of random graphs: PoCL forgets them, and where it needs files meanwhile, they are
 // in memory, since it waits for each to be on the disk.
-class ForgottenKernels {
-public:
-  ForgottenKernels() {
-    const std::filesystem::path memory = "/dev/shm";
-    folder_ = (is_directory(memory) ? memory : std::filesystem::temp_directory_path()) / "aglow.XXXXXX";
-    if (mkdtemp(folder_.data()) == nullptr) folder_.clear();
-    if (folder_.empty()) return;
-    setenv("POCL_CACHE_DIR", folder_.c_str(), 1);
-    setenv("POCL_KERNEL_CACHE", "0", 1);
-  }
-  ~ForgottenKernels() {
-    std::error_code none;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, none);
-  }
-  ForgottenKernels(const ForgottenKernels&) = delete;
-  ForgottenKernels& operator=(const ForgottenKernels&) = delete;
-
-private:
-  std::string folder_;
-};
+std::optional<TemporaryFolder> forgetKernels() {
+  const std::string memory = "/dev/shm";
+  auto folder = TemporaryFolder::create(std::filesystem::is_directory(memory) ? memory : "");
+  if (!folder.ok()) return std::nullopt;
+  setenv("POCL_CACHE_DIR", folder->path().c_str(), 1);
+  setenv("POCL_KERNEL_CACHE", "0", 1);
+  return *std::move(folder);
+}
 
 // Every seed whose number leaves this rest; nothing where there is no device.
 std::optional<Counts> fuzzShare(const Options& options, uint64_t job) {
@@ -145,7 +135,7 @@ std::optional<Counts> fuzzShare(const Options& options, uint64_t job) {
 
 int fuzz(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  const ForgottenKernels forgotten;
+  const auto forgotten = forgetKernels();
   const std::optional<Counts> counts = inProcesses(options.jobs, [&](uint64_t job) { return fuzzShare(options, job); });
   if (!counts) return 2;
   std::cout << fmt::format(

@@ -79,6 +79,29 @@ std::set<int64_t> bordersOf(int threads, const Spread& spread) {
   return borders;
 }
 
+// A caller of the pool on a thread of its own.
+class OtherCaller {
+public:
+  explicit OtherCaller(ThreadPool& pool)
+      : thread_([this, &pool] {
+          const ThreadPool::Caller caller(pool);
+          there_.set_value();
+          end_.get_future().wait();
+        }) {
+    there_.get_future().wait();
+  }
+  ~OtherCaller() {
+    end_.set_value();
+    thread_.join();
+  }
+  OtherCaller(const OtherCaller&) = delete;
+  OtherCaller& operator=(const OtherCaller&) = delete;
+
+private:
+  std::promise<void> there_, end_;
+  std::thread thread_;  // last: it uses the others
+};
+
 TEST(ThreadPool, DoesEveryUnitOnce) {
   for (const int threads : {1, 2, 3, 7}) {
     ThreadPool pool(threads);
@@ -139,26 +162,12 @@ TEST(ThreadPool, CallersShareTheThreads) {
   const ThreadPool::Caller one(pool);
   const ThreadPool::Caller again(pool);  // of the same thread: counts once
   EXPECT_EQ(threadsIn(pool), 4U);
-  std::promise<void> second, third, end;
-  std::thread other([&] {
-    const ThreadPool::Caller two(pool);
-    second.set_value();
-    end.get_future().wait();
-  });
-  second.get_future().wait();
-  EXPECT_LE(chunksAtOnce(), 2);
-  std::promise<void> endOfThird;
-  std::thread last([&] {
-    const ThreadPool::Caller three(pool);
-    third.set_value();
-    endOfThird.get_future().wait();
-  });
-  third.get_future().wait();
-  EXPECT_EQ(chunksAtOnce(), 1);
-  end.set_value();
-  endOfThird.set_value();
-  other.join();
-  last.join();
+  {
+    const OtherCaller two(pool);
+    EXPECT_LE(chunksAtOnce(), 2);
+    const OtherCaller three(pool);
+    EXPECT_EQ(chunksAtOnce(), 1);
+  }
   EXPECT_EQ(threadsIn(pool), 4U);
 }
 
