@@ -105,6 +105,9 @@ aglow_status aglow_options_set_strict(aglow_options* options, int on);
 /* Measures which tiles of products a device is quickest with, for so many seconds at most; 0, the default: its model
  * decides. What was found is kept in the cache. */
 aglow_status aglow_options_set_tune(aglow_options* options, double seconds);
+/* Whether a device computes f64 as two f32 each, with 48 of their 53 bits and the range of f32: also one that has no
+ * f64. 0, the default: as it can itself, and where it cannot, a model that computes with f64 is refused. */
+aglow_status aglow_options_set_f64_pairs(aglow_options* options, int on);
 /* Called with what was accepted, once for each departure of a model, by the thread that meets it. The text lives until
  * the function returns. Null, the default: none. */
 typedef void (*aglow_warning)(const char* text, void* context);

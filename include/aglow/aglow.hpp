@@ -94,6 +94,8 @@ public:
   Options& strict(bool on = true) { return checked(aglow_options_set_strict(handle(), on ? 1 : 0)); }
   // Measures which tiles of products a device is quickest with, for so many seconds at most.
   Options& tune(double seconds = 60) { return checked(aglow_options_set_tune(handle(), seconds)); }
+  // Computes f64 on devices as two f32 each.
+  Options& f64Pairs(bool on = true) { return checked(aglow_options_set_f64_pairs(handle(), on ? 1 : 0)); }
   // Called with departures that are accepted, from any thread that loads or runs a model.
   Options& onWarning(std::function<void(const std::string&)> warn) {
     warning_ = std::make_shared<detail::Warning>(std::move(warn));

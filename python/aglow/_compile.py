@@ -20,7 +20,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
             queue: Optional[int] = None, cache: Union[Path, bool, None] = None,
             memory_limit: Optional[int] = None, opt_level: int = 3, disable: Iterable[str] = (),
             strict: bool = False, precision: str = "float", profile: Any = None, calibration: str = "",
-            schema: str = "", keep_float: Iterable[str] = (), tune: Union[bool, float] = False) -> Model:
+            schema: str = "", keep_float: Iterable[str] = (), tune: Union[bool, float] = False,
+            f64_pairs: bool = False) -> Model:
     """Reads a model and compiles it.
 
     model         path of an ONNX file, a Caffe2 net, a text form (.graph, .ir) or a package (.aglow); the bytes of an
@@ -49,6 +50,8 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                   "symmetric-int16"
     keep_float    names of nodes and operators that stay in floats
     tune          for devices: measures which tiles of products are quickest, for so many seconds at most; True: 60
+    f64_pairs     for devices: computes f64 as two f32 each, with 48 of their 53 bits and the range of f32; also on a
+                  device that has no f64, which else refuses models that compute with it
 
     Raises an aglow.Error with all that is wrong with the model.
     """
@@ -85,7 +88,7 @@ def compile(model: Any, *, init: Any = None, backend: Optional[str] = None,
                       memory_limit=_within(memory_limit or 0, "memory_limit", 2**63 - 1), shapes=shape_lists(shapes), dims=single, prepared=several, pad=pad,
                       values=made._preset(), opt_level=opt_level, disable=list(options["disable"]), strict=strict,
                       precision=precision, profile=profile_text(profile), calibration=calibration, schema=schema,
-                      keep_float=list(options["keep_float"]), tune=seconds)
+                      keep_float=list(options["keep_float"]), tune=seconds, f64_pairs=bool(f64_pairs))
     for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     for text in core.take_warnings():

@@ -380,6 +380,13 @@ aglow_status aglow_options_set_tune(aglow_options* options, double seconds) {
   });
 }
 
+aglow_status aglow_options_set_f64_pairs(aglow_options* options, int on) {
+  return setting(options != nullptr, [&]() -> Status {
+    options->compile.f64Pairs = on != 0;
+    return {};
+  });
+}
+
 aglow_status aglow_options_set_warning(aglow_options* options, aglow_warning function, void* context) {
   return setting(options != nullptr, [&]() -> Status {
     options->warning = function;

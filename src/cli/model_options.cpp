@@ -163,6 +163,10 @@ std::vector<Option> ModelOptions::options() {
             "Use no more of the device's memory than this, e.g. 256M: weights that do not fit travel while others "
             "are used",
             "BYTES"},
+           {"--f64", &f64,
+            "How a device computes f64: own, as it can itself (default), or pairs, as two f32 each, with 48 of 53 bits "
+            "and the range of f32",
+            "HOW", OneOf{"own,pairs"}},
            {"--tune", &tune,
             "Measure which tiles the device is quickest with, once for each size; what was found is kept in the "
             "cache"},
@@ -275,6 +279,7 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
     options.tune.seconds = tuneSeconds.value_or(device::TuneOptions::kSeconds);
     options.tune.tell = [](const std::string& line) { say("tune: " + line + "\n"); };
   }
+  options.f64Pairs = f64 == "pairs";
   options.verifyEach = verifyEach;
   if (!recompute.empty()) {
     AGLOW_TRY(options.recompute, parseBytes(recompute, "--recompute"));

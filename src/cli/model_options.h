@@ -29,7 +29,7 @@ struct ModelOptions {
   bool followLinks = false;
   std::optional<double> tuneSeconds;
   std::shared_ptr<std::set<std::string>> warned = std::make_shared<std::set<std::string>>();  // what was said already
-  std::string memoryLimit, recompute, deviceMemory;
+  std::string memoryLimit, recompute, deviceMemory, f64;
   std::string precision = "float", profile, calibration, schema;
   std::vector<std::string> keepFloat;
 

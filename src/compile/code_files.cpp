@@ -75,7 +75,7 @@ Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const Op
   AGLOW_OK(addEntries(bundle, sources, options));
   const std::string base = options.folder + "/" + options.name;
   if (options.weightsFor) return addWeights(files, bundle, base);
-  const opencl::BundleFiles made = opencl::bundleFiles(bundle, backend.shape());
+  const opencl::BundleFiles made = opencl::bundleFiles(bundle, backend.shape(), backend.device().pairs);
   AGLOW_OK(files.add(base + ".c", made.host));
   AGLOW_OK(files.add(base + ".cl", made.kernels));
   AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));

@@ -51,7 +51,10 @@ constexpr BackendRow kBackends[] = {
     {"opencl",
      [](const CompileOptions& options, const DeviceChoice& choice) -> Result<std::shared_ptr<const Backend>> {
        AGLOW_TRY(std::shared_ptr<const Backend> backend,
-                 OpenClBackend::create(choice.device, {}, options.cache, choice.memoryBytes, options.tune));
+                 OpenClBackend::create(choice.device, {.cache = options.cache,
+                                                       .memoryBytes = choice.memoryBytes,
+                                                       .tune = options.tune,
+                                                       .f64Pairs = options.f64Pairs}));
        return backend;
      },
      true},
@@ -180,6 +183,10 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
     if (options.tune.seconds > 0 && !row->devices)
       return Error{.code = Code::Usage,
                    .message = fmt::format("backend '{}' has nothing to measure (--tune); devices have", row->name)};
+    if (options.f64Pairs && !row->devices)
+      return Error{
+          .code = Code::Usage,
+          .message = fmt::format("backend '{}' computes f64 as they are (--f64 pairs); devices may not", row->name)};
     return row->make(options, choice);
   }
   return Error{.code = Code::Usage,

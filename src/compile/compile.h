@@ -50,6 +50,7 @@ struct CompileOptions {
   bool fuse = false;                            // also where the backend does not ask for it
   bool verifyEach = false;                      // after every pass, not only every phase; and parse(print(x)) == x
   device::TuneOptions tune;                     // whether kernels of devices are chosen by measurement
+  bool f64Pairs = false;                        // f64 as two f32 each, on devices
   std::function<Status(const StageEvent&)> observer;
   // What becomes integers, and how; none: the model stays as it is.
   std::shared_ptr<const quant::Request> quantize = {};

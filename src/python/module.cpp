@@ -250,10 +250,11 @@ nb::list openModel(Model& model, const std::string& backend, int threads, int co
                    const PreparedDims& prepared, bool pad, const nb::dict& values, int optLevel,
                    const std::vector<std::string>& disable, bool strict, const std::string& precision,
                    const std::string& profile, const std::string& calibration, const std::string& schema,
-                   const std::vector<std::string>& keepFloat, double tune) {
+                   const std::vector<std::string>& keepFloat, double tune, bool f64Pairs) {
   SessionOptions options;
   options.compile.backend = backend;
   options.compile.tune.seconds = tune;
+  options.compile.f64Pairs = f64Pairs;
   options.import.shapes = shapes;
   options.import.dims = dims;
   options.import.given = copiesOf(inputsOf(values));
@@ -415,7 +416,7 @@ NB_MODULE(_core, m) {
            nb::arg("cache"), nb::arg("memory_limit"), nb::arg("shapes"), nb::arg("dims"), nb::arg("prepared"),
            nb::arg("pad"), nb::arg("values"), nb::arg("opt_level"), nb::arg("disable"), nb::arg("strict"),
            nb::arg("precision"), nb::arg("profile"), nb::arg("calibration"), nb::arg("schema"), nb::arg("keep_float"),
-           nb::arg("tune"))
+           nb::arg("tune"), nb::arg("f64_pairs"))
       .def("profiler", &profilerOf, nb::arg("backend"), nb::arg("threads"), nb::arg("cache"), nb::arg("shapes"),
            nb::arg("dims"), nb::arg("disable"), nb::arg("strict"), nb::rv_policy::take_ownership,
            nb::keep_alive<0, 1>())

@@ -97,6 +97,28 @@ def test_bits(program, tmp_path, name, language):
     assert bundle.output("Y", expected) == expected.tobytes()
 
 
+@pytest.mark.parametrize("how", ["own", "pairs"])
+def test_f64(program, tmp_path, how):
+    """In pairs they need no device that has them."""
+    path, value = tmp_path / "wide.onnx", np.linspace(-2, 2, 12).reshape(3, 4)
+    graph = helper.make_graph(
+        [helper.make_node("Tanh", ["x"], ["t"]), helper.make_node("MatMul", ["t", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, [3, 4])],
+        [onnx.numpy_helper.from_array(np.arange(16.0).reshape(4, 4) / 7, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    np.save(tmp_path / "x.npy", value)
+    check(program, "run", path, "--backend", "opencl", "--f64", how, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "expected")
+    expected = np.load(tmp_path / "expected" / "0.npy")
+    bundle = DeviceBundle(program, tmp_path, path, "--f64", how)
+    host = (tmp_path / "out" / "wide.c").read_text()
+    assert f"NEEDS_F64 = {int(how == 'own')}, F64_PAIRS = {int(how == 'pairs')}" in host
+    bundle.build("wide")
+    assert bundle.run(bundle.memory({"X": value})) == ["open 0", "run 0 0"]
+    assert bundle.output("Y", expected) == expected.tobytes()
+    np.testing.assert_allclose(expected, np.tanh(value) @ (np.arange(16.0).reshape(4, 4) / 7), rtol=2.0 ** -43)
+
+
 def test_state_and_functions(program, tmp_path):
     bundle = DeviceBundle(program, tmp_path, COUNTER)
     assert "int counter_add(counter_device *device" in bundle.header and "int counter_reset(" in bundle.header

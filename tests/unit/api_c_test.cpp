@@ -579,6 +579,8 @@ TEST(CApi, HearsOfDeparturesOrRefusesThem) {
   ASSERT_EQ(aglow_options_set_strict(options, 1), AGLOW_OK);
   ASSERT_EQ(aglow_options_set_tune(options, 0), AGLOW_OK);
   ASSERT_EQ(aglow_options_set_tune(options, -1), AGLOW_USAGE);
+  ASSERT_EQ(aglow_options_set_f64_pairs(nullptr, 1), AGLOW_USAGE);
+  ASSERT_EQ(aglow_options_set_f64_pairs(options, 0), AGLOW_OK);
   EXPECT_EQ(aglow_load_memory(file.data(), file.size(), options, &model), AGLOW_BAD_MODEL);
   EXPECT_EQ(aglow_session_open_memory(file.data(), file.size(), options, &session), AGLOW_BAD_MODEL);
   EXPECT_THAT(aglow_error_text(), HasSubstr("error[E204] value 'two' is defined twice"));

@@ -34,7 +34,7 @@ protected:
 
   void choose(std::optional<codegen::DeviceShape> shape) {
     if (kSanitized) GTEST_SKIP() << "drivers are not run under sanitizers";
-    auto made = OpenClBackend::create("", shape);
+    auto made = OpenClBackend::create("", {.shape = shape, .f64Pairs = shape && shape->pairs});
     if (!made.ok()) GTEST_SKIP() << made.error().text();
     backend_ = *std::move(made);
   }

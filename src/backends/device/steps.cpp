@@ -104,6 +104,22 @@ std::string Loaded::nodeOf(size_t number) const {
   return fmt::format("node {} ({})", quoted(instr.origin), instrName(bodyOf(instr).front()));
 }
 
+std::vector<size_t> Loaded::computesF64(const KernelTexts& kernels) const {
+  const auto hasF64 = [&](const Instr& instr) {
+    return std::any_of(instr.operands.begin(), instr.operands.end(), [&](const Operand& operand) {
+      return operand.region != kNoRegion && program[operand.region].type.kind() == ElemKind::Float64;
+    });
+  };
+  std::vector<size_t> found;
+  for (const Step& step : steps)
+    if (step.kind == Step::Kind::Kernel && kernels.text(step.kernel).find("f64") != std::string::npos) {
+      const std::span<const Instr> body = bodyOf(program.instrs[step.instr]);
+      const bool own = hasF64(program.instrs[step.instr]) || std::any_of(body.begin(), body.end(), hasF64);
+      if (own && (found.empty() || found.back() != step.instr)) found.push_back(step.instr);
+    }
+  return found;
+}
+
 Status Loaded::checkFaults(std::span<const Fault> seen) const {
   for (size_t i = 0; i < checked.size(); ++i) {
     if (seen[i].seen == 0) continue;

@@ -52,6 +52,9 @@ struct Loaded {
 
   // The node of an instruction, for messages.
   std::string nodeOf(size_t instr) const;
+  // Instructions whose kernels compute with f64 that are the program's: not those that only move them, nor sums of
+  // narrower kinds.
+  std::vector<size_t> computesF64(const KernelTexts& kernels) const;
   // RuntimeValue for the first fault that kernels have seen.
   Status checkFaults(std::span<const Fault> seen) const;
 };

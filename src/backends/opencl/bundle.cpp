@@ -37,7 +37,7 @@ MemoryPlan planOf(const BundleEntry& entry) {
 
 class HostWriter {
 public:
-  HostWriter(const Bundle& bundle, const codegen::DeviceShape& shape) : bundle_(bundle) {
+  HostWriter(const Bundle& bundle, const codegen::DeviceShape& shape, bool pairs) : bundle_(bundle), pairs_(pairs) {
     bytes_[device::kWeights] = static_cast<uint64_t>(bundle.constants.bytes());
     bytes_[device::kState] = static_cast<uint64_t>(bundle.stateBytes);
     for (const BundleEntry& entry : bundle.entries) {
@@ -136,10 +136,13 @@ private:
       return fmt::format("{{{}, {}, {}}}", state.offset, state.region.type.bytes(), state.initial);
     });
     put("\nstatic const size_t buffer_bytes[BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
+    const bool f64 = !pairs_ && std::any_of(loaded_.begin(), loaded_.end(), [&](const Loaded& loaded) {
+      return !loaded.computesF64(kernels_).empty();
+    });
     put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {},\n"
-        "       NEEDS_F64 = {:d} }};\n",
+        "       NEEDS_F64 = {:d}, F64_PAIRS = {:d} }};\n",
         std::max<size_t>(steps_, 1), std::max<size_t>(faults_, 1), loaded_.size(), bundle_.states.size(), groupItems_,
-        codegen::kStatusBits, kernels_.source({}).find("double") != std::string::npos);
+        codegen::kStatusBits, f64, pairs_);
     put("#define LARGEST_BUFFER UINT64_C({})\n", *std::max_element(bytes_.begin(), bytes_.end()));
   }
 
@@ -152,6 +155,7 @@ private:
   }
 
   const Bundle& bundle_;
+  bool pairs_;  // f64 are two f32 each on any device
   device::KernelTexts kernels_;
   std::vector<MemoryPlan> plans_;  // by entry
   std::vector<Loaded> loaded_;
@@ -162,8 +166,8 @@ private:
 
 }  // namespace
 
-BundleFiles bundleFiles(const Bundle& bundle, const codegen::DeviceShape& shape) {
-  return HostWriter(bundle, shape).files();
+BundleFiles bundleFiles(const Bundle& bundle, const codegen::DeviceShape& shape, bool pairs) {
+  return HostWriter(bundle, shape, pairs).files();
 }
 
 }  // namespace aglow::opencl

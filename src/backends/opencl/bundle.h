@@ -14,7 +14,7 @@ struct BundleFiles {
 };
 
 // Kernels are chosen by the shape of a device; at run time any device does that has as much room.
-BundleFiles bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape);
+BundleFiles bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs);
 
 // What is the same in all of them, with $name and $NAME for the bundle's name.
 const char* bundleTypes();

@@ -115,23 +115,28 @@ static int fits(const char *wanted, size_t length, unsigned number, const char *
   return 0;
 }
 
-/* Whether all kernels can run there. */
-static int takes(cl_device_id id) {
-  cl_bool available = CL_FALSE;
-  size_t items = 0, length = 0;
-  cl_ulong largest = 0;
+static int has_doubles(cl_device_id id) {
+  size_t length = 0;
   char *extensions;
   int doubles = 0;
-  clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
-  clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof items, &items, NULL);
-  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
   if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &length) != CL_SUCCESS) return 0;
   extensions = (char *)calloc(length + 1, 1);
   if (extensions == NULL) return 0;
   if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, length, extensions, NULL) == CL_SUCCESS)
     doubles = strstr(extensions, "cl_khr_fp64") != NULL;
   free(extensions);
-  return available && (doubles || !NEEDS_F64) && items >= GROUP_ITEMS && largest >= LARGEST_BUFFER;
+  return doubles;
+}
+
+/* Whether all kernels can run there. */
+static int takes(cl_device_id id) {
+  cl_bool available = CL_FALSE;
+  size_t items = 0;
+  cl_ulong largest = 0;
+  clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof items, &items, NULL);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+  return available && (!NEEDS_F64 || has_doubles(id)) && items >= GROUP_ITEMS && largest >= LARGEST_BUFFER;
 }
 
 static int choose($name_device *device, const char *wanted) {
@@ -171,14 +176,15 @@ static int choose($name_device *device, const char *wanted) {
 
 static int build($name_device *device) {
   cl_device_fp_config config = 0;
-  const char *options = "-w -cl-std=CL1.2";
+  char options[96] = "-w -cl-std=CL1.2";
   cl_int number = CL_SUCCESS;
   device->program = clCreateProgramWithSource(device->context, sizeof kernel_text / sizeof *kernel_text,
                                               (const char **)kernel_text, NULL, &number);
   if (number != CL_SUCCESS) return failed(device, "clCreateProgramWithSource", number);
   clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
   if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0)
-    options = "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+    strcat(options, " -cl-fp32-correctly-rounded-divide-sqrt");
+  if (F64_PAIRS || !has_doubles(device->id)) strcat(options, " -DPAIRS");
   number = clBuildProgram(device->program, 1, &device->id, options, NULL, NULL);
   if (number == CL_SUCCESS) return $NAME_OK;
   say(device, $NAME_DEVICE_FAULT, "clBuildProgram failed with error %d: ", (int)number);

@@ -19,6 +19,7 @@ struct Device {
   Bits type = 0;
   bool available = false, unifiedMemory = false;
   bool doubles = false, halves = false;  // f64 and f16 arithmetic
+  bool pairs = false;                    // f64 of models are two f32 each, as was asked for
   bool ptx = false;                      // kernels may have NVIDIA's own instructions (takesPtx)
   bool exactQuotients = false;           // can round quotients and roots of f32 to nearest
   uint32_t computeUnits = 0, clockMhz = 0;
@@ -30,6 +31,8 @@ struct Device {
   // "0/1", which selects it.
   std::string address() const;
   bool has(std::string_view extension) const;
+  // Whether kernels compute f64 in pairs of f32: also sums of what is none, where the device cannot otherwise.
+  bool computesPairs() const { return pairs || !doubles; }
 };
 
 // All that decides whether what was built or measured for a device holds for it: names and versions of device, driver

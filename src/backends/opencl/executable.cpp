@@ -74,7 +74,7 @@ public:
   Status load(std::vector<Program> programs, const codegen::DeviceShape& shape, const std::string& cache,
               TensorPool* pool) {
     for (Program& program : programs) programs_.push_back(makeSteps(std::move(program), plan_, kernels_, shape));
-    if (!device_.doubles) AGLOW_OK(refuseDoubles());
+    if (!device_.doubles && !device_.pairs) AGLOW_OK(refuseDoubles());
     AGLOW_OK(kernels_.build(device_, driver_->context(), cache));
     bound_.resize(plan_.slots.size());
     AGLOW_OK(makeBuffers(device::kState, memory_, bound_));
@@ -127,18 +127,17 @@ private:
     }
   };
 
-  // All that compute with f64, or sum in it.
+  // All that compute with f64 of the model.
   Status refuseDoubles() const {
     std::string nodes;
     for (const Loaded& loaded : programs_)
-      for (const Step& step : loaded.steps)
-        if (step.kind == Step::Kind::Kernel && kernels_.text(step.kernel).find("double") != std::string::npos)
-          nodes += "\n  " + loaded.nodeOf(step.instr);
+      for (const size_t instr : loaded.computesF64(kernels_)) nodes += "\n  " + loaded.nodeOf(instr);
     if (nodes.empty()) return {};
-    return Error{
-        .code = Code::UnsupportedFeature,
-        .message = fmt::format("the OpenCL device {} ({}) has no f64 (cl_khr_fp64), in which these compute, or sum:{}",
-                               device_.address(), device_.name, nodes)};
+    return Error{.code = Code::UnsupportedFeature,
+                 .message = fmt::format("the OpenCL device {} ({}) has no f64 (cl_khr_fp64), in which these compute:{}",
+                                        device_.address(), device_.name, nodes),
+                 .where = {},
+                 .hint = "--f64 pairs computes them as two f32 each, with 48 of 53 bits and the range of f32"};
   }
 
   // Those of one use, with their slots.

@@ -18,6 +18,7 @@ std::string optionsFor(const Device& device) {
   std::string options = "-w -cl-std=CL1.2";
   if (device.exactQuotients) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   if (device.ptx) options += " -DPTX";
+  if (device.computesPairs()) options += " -DPAIRS";
   return options;
 }
 

@@ -9,25 +9,25 @@
 
 namespace aglow {
 
-Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice,
-                                                                   std::optional<codegen::DeviceShape> asked,
-                                                                   std::string cache, int64_t memoryBytes,
-                                                                   device::TuneOptions tune) {
+Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_view choice, OpenClOptions options) {
   AGLOW_TRY(opencl::Device device, opencl::chooseDevice(choice));
   AGLOW_TRY(std::shared_ptr<opencl::Driver> driver, opencl::Driver::of(device));
   device.ptx = opencl::takesPtx(device);
-  const codegen::DeviceShape shape{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
-                                   .groupItems = static_cast<int64_t>(device.groupItems),
-                                   .localBytes = static_cast<int64_t>(device.localBytes),
-                                   .computeUnits = static_cast<int64_t>(device.computeUnits),
-                                   .stepItems = static_cast<int64_t>(device.stepItems),
-                                   .vectorFloats = static_cast<int64_t>(device.vectorFloats),
-                                   .multipliesHalves = device.ptx && device.stepItems == 32,
-                                   .copiesAhead = device.ptx};
+  device.pairs = options.f64Pairs;
+  const codegen::DeviceShape own{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
+                                 .groupItems = static_cast<int64_t>(device.groupItems),
+                                 .localBytes = static_cast<int64_t>(device.localBytes),
+                                 .computeUnits = static_cast<int64_t>(device.computeUnits),
+                                 .stepItems = static_cast<int64_t>(device.stepItems),
+                                 .vectorFloats = static_cast<int64_t>(device.vectorFloats),
+                                 .multipliesHalves = device.ptx && device.stepItems == 32,
+                                 .copiesAhead = device.ptx};
+  codegen::DeviceShape shape = options.shape.value_or(own);
+  shape.pairs = device.computesPairs();
   std::shared_ptr<OpenClBackend> backend(
-      new OpenClBackend(std::move(device), asked.value_or(shape), std::move(cache), memoryBytes));
+      new OpenClBackend(std::move(device), shape, std::move(options.cache), options.memoryBytes));
   backend->driver_ = std::move(driver);
-  if (tune.seconds > 0) backend->tune(std::move(tune));
+  if (options.tune.seconds > 0) backend->tune(std::move(options.tune));
   return std::shared_ptr<const OpenClBackend>(std::move(backend));
 }
 

@@ -17,17 +17,21 @@ namespace opencl {
 class Driver;
 }
 
+struct OpenClOptions {
+  // What kernels are chosen by; none: the device's own shape.
+  std::optional<codegen::DeviceShape> shape = {};
+  // Folder of the code cache, in which what is built and measured for the device is kept; empty: nowhere.
+  std::string cache = {};
+  int64_t memoryBytes = 0;  // of the device's memory that programs use at most; 0: what it has
+  // With time for it, kernels are measured that can be written in several ways.
+  device::TuneOptions tune = {};
+  bool f64Pairs = false;  // f64 as two f32 each, also where the device has none
+};
+
 class OpenClBackend final : public DeviceBackend {
 public:
-  // The device as opencl::chooseDevice takes it; Device where there is none. Kernels
-  // are chosen by its own shape, or by another that it can run.
-  // What is built and measured for the device is kept in the folder of the code cache, unless it is empty. Programs use
-  // no more than `memoryBytes` of the device's memory; 0: what it has. With time for it, kernels are measured that can
-  // be written in several ways.
-  static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device,
-                                                             std::optional<codegen::DeviceShape> shape = {},
-                                                             std::string cache = {}, int64_t memoryBytes = 0,
-                                                             device::TuneOptions tune = {});
+  // The device as opencl::chooseDevice takes it; Device where there is none.
+  static Result<std::shared_ptr<const OpenClBackend>> create(std::string_view device, OpenClOptions options = {});
 
   const opencl::Device& device() const { return device_; }
   const codegen::DeviceShape& shape() const { return rules_.shape(); }

@@ -40,13 +40,57 @@ std::string_view sharedPrelude() {
     return x >= (WIDE)2 * (HIGH / 2 + 1) ? HIGH : x <= LOW ? LOW : x != x ? 0 : (T)x;      \
   }
 ORDER(f32, float)
-#ifndef NO_F64
-ORDER(f64, double)
-#endif
 INTEGER(i32, int32_t, uint32_t, INT32_MIN, INT32_MAX)
 INTEGER(u32, uint32_t, uint32_t, 0, UINT32_MAX)
 INTEGER(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
 INTEGER(u64, uint64_t, uint64_t, 0, UINT64_MAX)
+
+// Words for f64, as the language has it; where it does not, they are defined before.
+#ifndef PAIRS
+typedef double f64, stored_f64;
+#define STORED_F64_4 double4
+#define F64(x, high, low) x
+#define F64_ENTRY(x, high, low) x
+#define load_f64(x) (x)
+#define store_f64(x) (x)
+ORDER(f64, f64)
+#define add_f64(a, b) ((a) + (b))
+#define sub_f64(a, b) ((a) - (b))
+#define mul_f64(a, b) ((a) * (b))
+#define div_f64(a, b) ((a) / (b))
+#define rem_f64(a, b) fmod(a, b)
+#define pow_f64(a, b) pow(a, b)
+#define neg_f64(a) (-(a))
+#define abs_f64(a) fabs(a)
+#define floor_f64(a) floor(a)
+#define round_f64(a) rint(a)
+#define sqrt_f64(a) sqrt(a)
+#define exp_f64(a) exp(a)
+#define expm1_f64(a) expm1(a)
+#define log_f64(a) log(a)
+#define log1p_f64(a) log1p(a)
+#define sin_f64(a) sin(a)
+#define cos_f64(a) cos(a)
+#define atan_f64(a) atan(a)
+#define tanh_f64(a) tanh(a)
+#define erf_f64(a) erf(a)
+#define eq_f64(a, b) ((a) == (b))
+#define lt_f64(a, b) ((a) < (b))
+#define isnan_f64(a) ((a) != (a))
+#define f64_of_bool(x) ((f64)(x))
+#define f64_of_f32(x) ((f64)(x))
+#define f64_of_i32(x) ((f64)(x))
+#define f64_of_u32(x) ((f64)(x))
+#define f64_of_i64(x) ((f64)(x))
+#define f64_of_u64(x) ((f64)(x))
+#define f32_of_f64(x) ((float)(x))
+#define i32_of_f64(x) i32_of(x)
+#define u32_of_f64(x) u32_of(x)
+#define i64_of_f64(x) i64_of(x)
+#define u64_of_f64(x) u64_of(x)
+#define narrow_f64(x, format, saturate) narrow(x, format, saturate)
+#define narrow_scale_f64(x, saturate, rounding) narrow_scale(x, saturate, rounding)
+#endif
 
 // Narrow floats in the integers that store them. Patterns of positive and negative values. f32 holds all of them.
 struct narrow_float {

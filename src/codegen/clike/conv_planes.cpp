@@ -76,14 +76,14 @@ for (int32_t j = {0}; j < {1}; ++j) lines[to + {3} + j] = {4};
 for (int32_t j = {1}; j < {2}; ++j) lines[to + {3} + j] = 0;
 )",
         low, high, part, r * part,
-        convertedText(kind, ElemKind::Float32, fmt::format("x[at + j * {} + ({})]", stride, r - before)));
+        elementText(kind, ElemKind::Float32, fmt::format("x[at + j * {} + ({})]", stride, r - before)));
   }
   for (int64_t i = 0; i < w.kernel[0]; ++i)
     for (int64_t j = 0; j < w.kernel[1]; ++j) {
       const int64_t tap = i * w.kernel[1] + j, across = j * w.dilations[1];
       taps += fmt::format("const float tap{} = {};\n", tap,
-                          convertedText(kind, ElemKind::Float32,
-                                        fmt::format("filter[channel * {} + {}]", w.kernel[0] * w.kernel[1], tap)));
+                          elementText(kind, ElemKind::Float32,
+                                      fmt::format("filter[channel * {} + {}]", w.kernel[0] * w.kernel[1], tap)));
       sums += fmt::format("sum = MULADD_f32(vload{}(0, lines + at + {}), (float{})(tap{}), sum);\n", lanes,
                           i * w.dilations[0] * line + across % stride * part + across / stride, lanes, tap);
     }

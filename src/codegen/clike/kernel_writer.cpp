@@ -201,6 +201,10 @@ void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* 
                                                4 * elemBytes(nest.accesses[static_cast<size_t>(access)].kind));
   };
   std::string loads, stores;
+  // Of what lies in memory.
+  const auto fourOf = [](ElemKind kind) {
+    return kind == ElemKind::Float64 ? std::string("STORED_F64_4") : vectorName(kind, 4);
+  };
   const auto declare = [&](int access) {
     if (together[static_cast<size_t>(access)]) return;
     together[static_cast<size_t>(access)] = true;
@@ -216,14 +220,14 @@ void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* 
       loads += fmt::format(
           "{{ const {0} all = *(GLOBAL const {0}*)(p{1} + {2}); w{3}[0] = ({4})all.s0, w{3}[1] = "
           "({4})all.s1, w{3}[2] = ({4})all.s2, w{3}[3] = ({4})all.s3; }}\n",
-          vectorName(a.kind, 4), a.operand, printer.place(e.a), e.a, type);
+          fourOf(a.kind), a.operand, printer.place(e.a), e.a, type);
     }
     for (const nest::Store& store : block->stores) {
       if (store.access < 0 || !joins(store.access)) continue;
       const nest::Access& a = nest.accesses[static_cast<size_t>(store.access)];
       declare(store.access);
       stores += fmt::format("*(GLOBAL {0}*)(p{1} + {2}) = VECTOR4({0}, w{3}[0], w{3}[1], w{3}[2], w{3}[3]);\n",
-                            vectorName(a.kind, 4), a.operand, printer.place(store.access), store.access);
+                            fourOf(a.kind), a.operand, printer.place(store.access), store.access);
     }
   }
   printer.moveTogether(together);

@@ -294,8 +294,8 @@ if (most[$row] == -INFINITY)
 std::string rowElement(KernelWriter& writer, size_t input, const char* name, const char* head, int64_t rows,
                        int64_t width, const char* element) {
   writer.input(input, name);
-  return convertedText(writer.kindOf(input), ElemKind::Float32,
-                       fmt::format("{}[({} * {} + at) * {} + {}]", name, head, rows, width, element));
+  return elementText(writer.kindOf(input), ElemKind::Float32,
+                     fmt::format("{}[({} * {} + at) * {} + {}]", name, head, rows, width, element));
 }
 
 // Of the query `asking` and a key.
@@ -315,9 +315,9 @@ Sight sightOf(KernelWriter& writer, const Sizes& s) {
   const std::vector<int64_t> strides =
       broadcastStrides(writer.in(3).shape(), Shape{s.batch, s.heads, s.queries, s.keys});
   const std::string element =
-      convertedText(writer.kindOf(3), writer.kindOf(3) == ElemKind::Bool ? ElemKind::Bool : ElemKind::Float32,
-                    fmt::format("mask[image * {} + ofHead * {} + asking * {} + key * {}]", strides[0], strides[1],
-                                strides[2], strides[3]));
+      elementText(writer.kindOf(3), writer.kindOf(3) == ElemKind::Bool ? ElemKind::Bool : ElemKind::Float32,
+                  fmt::format("mask[image * {} + ofHead * {} + asking * {} + key * {}]", strides[0], strides[1],
+                              strides[2], strides[3]));
   if (writer.kindOf(3) == ElemKind::Bool) {
     sight.visible += " && " + element;
   } else {

@@ -146,7 +146,7 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
     place += fmt::format(" + r{} * {}", axis, stride);
   }
   loops.line(fmt::format("sum = {};",
-                         appliedText(combine, sums, "sum", convertedText(kind, sums, fmt::format("x[{}]", place)))));
+                         appliedText(combine, sums, "sum", elementText(kind, sums, fmt::format("x[{}]", place)))));
   for (size_t i = 0; i < axes.size(); ++i) loops.close();
   std::string text = writer.resultIndices("point");
   text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, start));
@@ -173,8 +173,8 @@ if (index < -INT64_C({}) || index >= INT64_C({})) {{
 }}
 const {} position = ({})(index < 0 ? index + {} : index);
 )",
-                     convertedText(writer.kindOf(1), ElemKind::Int64, fmt::format("indices[{}]", number)), extent,
-                     extent, report, skip, writer.indexType(), writer.indexType(), extent);
+                     elementText(writer.kindOf(1), ElemKind::Int64, fmt::format("indices[{}]", number)), extent, extent,
+                     report, skip, writer.indexType(), writer.indexType(), extent);
 }
 
 // Where there is nothing to move, indices are still checked.
@@ -243,7 +243,7 @@ y[point] = from < 0 ? data[point] : updates[from * {1} + point % {1}];
   write.input(1, "indices");
   write.input(2, "updates");
   write.result(0, "y");
-  const std::string update = convertedText(kind, sums, fmt::format("updates[i * {0} + point % {0}]", rows.stride));
+  const std::string update = elementText(kind, sums, fmt::format("updates[i * {0} + point % {0}]", rows.stride));
   launches.push_back(write.perPoint(write.out().elements(),
                                     fill(R"(const $I row = point / $stride;
 const int32_t end = last[row];
@@ -262,10 +262,10 @@ y[point] = $stored;
                                           {"T", typeName(sums)},
                                           {"stride", rows.stride},
                                           {"rows", rows.extent},
-                                          {"start", convertedText(kind, sums, "data[point]")},
-                                          {"index", convertedText(write.kindOf(1), ElemKind::Int64, "indices[i]")},
+                                          {"start", elementText(kind, sums, "data[point]")},
+                                          {"index", elementText(write.kindOf(1), ElemKind::Int64, "indices[i]")},
                                           {"sum", appliedText(combine, sums, "sum", update)},
-                                          {"stored", convertedText(sums, kind, "sum")}})));
+                                          {"stored", storedText(kind, convertedText(sums, kind, "sum"))}})));
   return launches;
 }
 
@@ -298,38 +298,43 @@ if (ATOMIC_ADD(words, 1u) == UINT32_MAX) ATOMIC_ADD(words + 1, 1u);
                                                                            {"zero", bins.zero()},
                                                                            {"infinity", bins.infinity},
                                                                            {"none", bins.notFinite()}})));
+  const auto wide = [](double number) { return numberText(ElemKind::Float64, std::bit_cast<uint64_t>(number)); };
   KernelWriter moments(program, instr, shape);
   moments.input(1, "known");
   moments.input(2, "x");
   moments.result(1, "rows");
-  launches.push_back(
-      moments.perPoint(channels, fill(R"(double low = known[point], high = known[$n + point], sum = 0, squares = 0;
+  launches.push_back(moments.perPoint(
+      channels, fill(R"(f64 low = load_f64(known[point]), high = load_f64(known[$n + point]);
+f64 sum = $zero, squares = $zero;
 for ($I outer = 0; outer < $outer; ++outer)
   for ($I row = 0; row < $rows; ++row) {
     const float value = x[((outer * $groups + point / $lanes) * $rows + row) * $lanes + point % $lanes];
     if (!(value - value == 0)) continue;
-    const double wide = value;
-    low = wide < low ? wide : low;
-    high = high < wide ? wide : high;
-    sum += wide;
-    squares += wide * wide;
+    const f64 wide = f64_of_f32(value);
+    low = lt_f64(wide, low) ? wide : low;
+    high = lt_f64(high, wide) ? wide : high;
+    sum = add_f64(sum, wide);
+    squares = add_f64(squares, mul_f64(wide, wide));
   }
-rows[point] = low;
-rows[$n + point] = high;
-const double means[2] = {sum / $each, squares / $each};
+rows[point] = store_f64(low);
+rows[$n + point] = store_f64(high);
 for (int32_t i = 0; i < 2; ++i) {
-  const double steps = means[i] * 0x1p30;
-  const double grid = steps < 0x1p51 && steps > -0x1p51 ? (steps + 0x1.8p52 - 0x1.8p52) / 0x1p30 : means[i];
-  rows[(2 + i) * $n + point] = known[(2 + i) * $n + point] + grid;
+  const f64 mean = div_f64(i == 0 ? sum : squares, $each), steps = mul_f64(mean, $finer);
+  const f64 grid = lt_f64(abs_f64(steps), $most) ? mul_f64(round_f64(steps), $coarser) : mean;
+  rows[(2 + i) * $n + point] = store_f64(add_f64(load_f64(known[(2 + i) * $n + point]), grid));
 }
 )",
-                                      {{"I", moments.indexType()},
-                                       {"n", channels},
-                                       {"outer", form.outer},
-                                       {"groups", form.groups},
-                                       {"rows", form.rows},
-                                       {"lanes", form.lanes},
-                                       {"each", fmt::format("{}.0", std::max<int64_t>(form.outer * form.rows, 1))}})));
+                     {{"I", moments.indexType()},
+                      {"n", channels},
+                      {"outer", form.outer},
+                      {"groups", form.groups},
+                      {"rows", form.rows},
+                      {"lanes", form.lanes},
+                      {"zero", zeroText(ElemKind::Float64)},
+                      {"finer", wide(0x1p30)},
+                      {"coarser", wide(0x1p-30)},
+                      {"most", wide(0x1p51)},
+                      {"each", wide(static_cast<double>(std::max<int64_t>(form.outer * form.rows, 1)))}})));
   return launches;
 }
 

@@ -23,8 +23,8 @@ ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t g
   ProductSizes s{.batch = group, .m = y.dim(1) / group, .n = 1, .k = 1};
   for (int axis = 2; axis < y.rank(); ++axis) s.n *= y.dim(axis);
   for (int axis = 1; axis < filter.rank(); ++axis) s.k *= filter.dim(axis);
-  (sharesTiles(shape) ? s.n : s.batch) *= x.dim(0);
   s.held = s.sums = nest::computedKind(storageKind(x.kind()));
+  (sharesTiles(s.sums, shape) ? s.n : s.batch) *= x.dim(0);
   int64_t plane = 1;
   for (int axis = 2; axis < x.rank(); ++axis) plane *= x.dim(axis);
   s.gathers = s.k != filter.dim(1) || plane % 4 != 0 || plane * x.dim(0) != s.n;
@@ -37,7 +37,7 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
   const ElemKind kind = writer.kindOf(0);
   const int64_t group = writer.attrs().integer("group"), depth = filter[1],
                 taps = sizes.k / std::max<int64_t>(depth, 1);
-  const bool joined = sharesTiles(writer.shape());
+  const bool joined = sharesTiles(sizes.sums, writer.shape());
   const int64_t places = joined ? sizes.n / std::max<int64_t>(y[0], 1) : sizes.n;
   Product p{.sizes = sizes};
   p.left = {.pointer = "filter",
@@ -107,8 +107,9 @@ int64_t convScratch(const Program& program, const Instr& anchor, const DeviceSha
   const Type &x = program[anchor.inputs()[0].region].type, &filter = program[anchor.inputs()[1].region].type,
              &y = program[anchor.results()[0].region].type;
   const int64_t group = anchor.attrs.integer("group");
-  if (!sharesTiles(shape) || y.dim(1) / group < kFewOutputs || y.elements() == 0) return 0;
+  if (y.dim(1) / group < kFewOutputs || y.elements() == 0) return 0;
   const ProductSizes sizes = sizesOf(x, filter, y, group, shape);
+  if (!sharesTiles(sizes.sums, shape)) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 
@@ -126,27 +127,28 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   std::string bias;
   if (writer.has(2)) {
     writer.input(2, "bias");
-    bias = appliedText(Scalar::Add, sums, "given", convertedText(kind, sums, "bias[channel]"));
+    bias = appliedText(Scalar::Add, sums, "given", elementText(kind, sums, "bias[channel]"));
   }
   if (outputs < kFewOutputs) {
     const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
     if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
     const std::string met =
         fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
-                    convertedText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
-                    convertedText(kind, sums, fmt::format("filter[(channel * {} + c) * {} + tap]", depth, taps)));
+                    elementText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
+                    elementText(kind, sums, fmt::format("filter[(channel * {} + c) * {} + tap]", depth, taps)));
     std::string tap = "0";
     for (size_t a = 0; a < sliding.input.size(); ++a)
       tap = fmt::format("({}) * {} + t{}", tap, sliding.window.kernel[a], a);
     std::string text = writer.resultIndices("point");
     text += fill(R"(const $I channel = i1, image = i0 * $group + i1 / $outputs;
-$T given = 0;
+$T given = $zero;
 for ($I c = 0; c < $depth; ++c) {
 $loops
 }
 )",
                  {{"I", writer.indexType()},
                   {"T", type},
+                  {"zero", zeroText(sums)},
                   {"group", group},
                   {"outputs", outputs},
                   {"depth", depth},

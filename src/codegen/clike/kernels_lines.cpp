@@ -35,7 +35,7 @@ public:
 
   // The element number `index` of the line, in a kind.
   std::string element(std::string_view index, ElemKind as) const {
-    return convertedText(kindOf(0), as, fmt::format("x[first + {} * {}]", index, lines_.stride));
+    return elementText(kindOf(0), as, fmt::format("x[first + {} * {}]", index, lines_.stride));
   }
 
   // The text with these words, those of the line and the element's `type`.
@@ -75,9 +75,12 @@ std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr
   const ElemKind computed = nest::computedKind(writer.kindOf(0));
   const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
   // NaN wins over all that is none.
+  const auto lt = [&](const char* a, const char* b) { return appliedText(Scalar::Lt, computed, a, b); };
+  const auto eq = [&](const char* a, const char* b) { return appliedText(Scalar::Eq, computed, a, b); };
+  const auto isNan = [&](const char* a) { return appliedText(Scalar::IsNan, computed, a); };
   const std::string wins = fmt::format(
-      "{} || (value != value && held == held) || ((value == held || (value != value && held != held)) && i {} given)",
-      largest ? "held < value" : "value < held", last ? ">" : "<");
+      "{} || ({} && {}) || (({} || ({} && {})) && i {} given)", largest ? lt("held", "value") : lt("value", "held"),
+      isNan("value"), eq("held", "held"), eq("value", "held"), isNan("value"), isNan("held"), last ? ">" : "<");
   std::string text = writer.text(
       R"(int64_t given = item;
 $T held = $start;
@@ -138,16 +141,17 @@ for (int32_t i = 0; i < item; ++i) held = $joined;
                         {{"start", numberText(sums, start)},
                          {"next", appliedText(combine, sums, "held", element)},
                          {"joined", appliedText(combine, sums, "held", "parts[i]")}});
-  text += writer.text(R"(for ($I step = begin; step < end; ++step) {
+  text += writer.text(
+      R"(for ($I step = begin; step < end; ++step) {
   const $T next = $next;
   y[first + $i * $stride] = $stored;
   held = next;
 }
 )",
-                      sums,
-                      {{"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", writer.extent() - 1) : "step"},
-                       {"next", appliedText(combine, sums, "held", element)},
-                       {"stored", convertedText(sums, kind, writer.attrs().flag("exclusive") ? "held" : "next")}});
+      sums,
+      {{"i", writer.attrs().flag("reverse") ? fmt::format("({} - step)", writer.extent() - 1) : "step"},
+       {"next", appliedText(combine, sums, "held", element)},
+       {"stored", storedText(kind, convertedText(sums, kind, writer.attrs().flag("exclusive") ? "held" : "next"))}});
   return {writer.perLine(text)};
 }
 
@@ -201,14 +205,16 @@ std::vector<Launch> topKLaunches(const Program& program, const Instr& instr, con
   const AxisLines lines(program[anchor.inputs()[0].region].type.shape(), anchor.attrs.integer("axis"));
   const int64_t k = anchor.attrs.integer("k"), count = lines.outer * lines.stride;
   const bool largest = anchor.attrs.flag("largest");
-  const auto ahead = [&](std::string_view a, std::string_view b) {
-    return fmt::format("({0} < {1} || ({1} != {1} && {0} == {0}))", largest ? b : a, largest ? a : b);
+  const ElemKind computed = nest::computedKind(storageKind(program[anchor.inputs()[0].region].type.kind()));
+  const auto ahead = [&](const char* a, const char* b) {
+    const char *less = largest ? b : a, *more = largest ? a : b;
+    return fmt::format("({} || ({} && {}))", appliedText(Scalar::Lt, computed, less, more),
+                       appliedText(Scalar::IsNan, computed, more), appliedText(Scalar::Eq, computed, less, less));
   };
   const std::vector<Runs> all = runsOf(lines.extent, k);
   std::vector<Launch> launches;
   for (size_t round = 0; round < all.size(); ++round) {
     LineWriter writer(program, instr, shape);
-    const ElemKind computed = nest::computedKind(writer.kindOf(0));
     const Runs& to = all[round];
     std::string text;
     if (round == 0) {

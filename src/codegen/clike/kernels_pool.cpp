@@ -18,12 +18,17 @@ std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, con
   std::string text = writer.resultIndices("point");
   text +=
       fmt::format("const {} plane = (i0 * {} + i1) * {};\n", writer.indexType(), writer.out().dim(1), sliding.plane);
-  const std::string value = sliding.plane == 0 ? "0" : convertedText(kind, computed, "x[plane + from]");
+  const std::string value = sliding.plane == 0 ? zeroText(computed) : elementText(kind, computed, "x[plane + from]");
   if (opOf(writer.attrs().op()) == Op::AvgPool) {
-    text += "double sum = 0;\nint32_t count = 0;\n";
-    text += sliding.loops(fmt::format("count += {} ? 1 : 0;\nsum += inside ? (double){} : 0.0;",
-                                      writer.attrs().flag("count_include_pad") ? "padded" : "inside", value));
-    text += fmt::format("const {0} given = ({0})(sum / (double)(count > 1 ? count : 1));\n", typeName(computed));
+    const ElemKind sums = ElemKind::Float64;
+    text += fmt::format("{} sum = {};\nint32_t count = 0;\n", typeName(sums), zeroText(sums));
+    text += sliding.loops(fmt::format(
+        "count += {} ? 1 : 0;\nsum = {};", writer.attrs().flag("count_include_pad") ? "padded" : "inside",
+        appliedText(Scalar::Add, sums, "sum",
+                    fmt::format("(inside ? {} : {})", convertedText(computed, sums, value), zeroText(sums)))));
+    const std::string count = convertedText(ElemKind::Int32, sums, "(count > 1 ? count : 1)");
+    text += fmt::format("const {} given = {};\n", typeName(computed),
+                        convertedText(sums, computed, appliedText(Scalar::Div, sums, "sum", count)));
     return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
   }
   uint64_t lowest = 0;
@@ -34,12 +39,15 @@ std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, con
   const bool indices = opOf(writer.attrs().op()) == Op::MaxPoolWithIndices;
   text += fmt::format("{} given = {};\n", typeName(computed), numberText(computed, lowest));
   if (indices)
-    text += "int64_t winner = -1;\n" + sliding.loops(fmt::format(R"(const {} value = {};
-if (inside && (winner < 0 || given < value || (value != value && given == given))) {{
+    text += "int64_t winner = -1;\n" +
+            sliding.loops(fmt::format(R"(const {} value = {};
+if (inside && (winner < 0 || {} || ({} && {}))) {{
   given = value;
   winner = plane + from;
 }})",
-                                                                 typeName(computed), value));
+                                      typeName(computed), value, appliedText(Scalar::Lt, computed, "given", "value"),
+                                      appliedText(Scalar::IsNan, computed, "value"),
+                                      appliedText(Scalar::Eq, computed, "given", "given")));
   else
     text +=
         sliding.loops(fmt::format("given = inside ? {} : given;", appliedText(Scalar::Max, computed, "given", value)));

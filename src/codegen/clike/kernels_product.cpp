@@ -7,7 +7,7 @@
 namespace aglow::codegen {
 
 std::vector<Launch> tiles(KernelWriter& writer, const Product& p) {
-  if (!sharesTiles(writer.shape()))
+  if (!sharesTiles(p.sizes.sums, writer.shape()))
     return {itemTiles(writer, p, p.finish + writer.resultIndices("point") + writer.epilogue())};
   return groupTiles(writer, p, chooseTile(p.sizes, writer.shape(), true), [&](KernelWriter& last) -> Handed {
     const std::string indices = p.indices.empty() ? last.resultIndices("point") : p.indices;
@@ -21,8 +21,8 @@ namespace {
 Shape leading(const Shape& s) { return Shape(std::vector(s.dims().begin(), s.dims().end() - 2)); }
 
 // Of one matrix for all, the rows of all others are those of one.
-bool joinsBatch(const Shape& a, const Shape& b, const Shape& y, const DeviceShape& shape) {
-  return sharesTiles(shape) && leading(b).elements() == 1 && leading(a) == leading(y);
+bool joinsBatch(const Shape& a, const Shape& b, const Shape& y, ElemKind sums, const DeviceShape& shape) {
+  return sharesTiles(sums, shape) && leading(b).elements() == 1 && leading(a) == leading(y);
 }
 
 ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, const DeviceShape& shape) {
@@ -31,7 +31,7 @@ ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, co
   ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
   s.held = s.sums = nest::computedKind(kind);
   s.gathers = s.n % 4 != 0;
-  if (joinsBatch(a, b, y, shape)) {
+  if (joinsBatch(a, b, y, s.sums, shape)) {
     s.m *= s.batch;
     s.batch = 1;
   }
@@ -42,9 +42,9 @@ ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, co
 }  // namespace
 
 int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
-  if (!sharesTiles(shape)) return 0;
   const ProductSizes sizes = sizesOf(program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
                                      program[anchor.results()[0].region].type, shape);
+  if (!sharesTiles(sizes.sums, shape)) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 

@@ -143,7 +143,7 @@ Launch products(KernelWriter& writer, const Sizes& s) {
   p.left = side("filter", s.outputs, "row", writer.together(1, s.outputs));
   p.right = side("v", s.tiles, "column", s.tiles % 4 == 0 ? 4 : 1);
   const std::string one = fmt::format("v[INT64_C({}) + point] = given;\n", s.inputs());
-  if (!sharesTiles(writer.shape())) return itemTiles(writer, p, one);
+  if (!sharesTiles(p.sizes.sums, writer.shape())) return itemTiles(writer, p, one);
   const Handed handed{.one = one,
                       .four = s.tiles % 4 == 0
                                   ? fmt::format("*(GLOBAL float4*)(v + INT64_C({}) + firstPoint) = all;", s.inputs())

@@ -32,6 +32,7 @@ struct DeviceShape {
   int64_t stepItems = 32;         // that run in step: of a sub-group
   int64_t vectorFloats = 16;      // of the vectors that one item computes with
   bool vectors = true;            // the language has them, as OpenCL C does; else lanes are loops
+  bool pairs = false;             // it has no f64: two f32 stand for one
   bool multipliesHalves = false;  // 32 items of a group that run in step multiply small matrices of f16 at once
   bool copiesAhead = false;       // bytes go to local memory by themselves, while items compute
   const Ways* ways = nullptr;     // none: the first, always

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <type_traits>
 
 #include "codegen/nest/kinds.h"
 #include "codegen/nest/scalars.h"
@@ -16,19 +18,30 @@ using nest::isReal;
 
 std::string typeName(ElemKind kind) {
   if (kind == Bool) return "bool";
-  if (isReal(kind)) return kind == Float32 ? "float" : "double";
+  if (isReal(kind)) return kind == Float32 ? "float" : "f64";
   return fmt::format("{}int{}_t", isSigned(kind) ? "" : "u", 8 * elemBytes(kind));
 }
-std::string storedName(ElemKind kind) { return kind == Bool ? "uint8_t" : typeName(kind); }
+std::string storedName(ElemKind kind) {
+  if (kind == Float64) return "stored_f64";
+  return kind == Bool ? "uint8_t" : typeName(kind);
+}
 
 namespace {
 
-std::string realText(double value, ElemKind kind) {
+template <class T>
+std::string literal(T value) {
   if (value != value) return "NAN";
   if (value - value != 0) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  const std::string text =
-      kind == Float32 ? fmt::format("{:#}f", static_cast<float>(value)) : fmt::format("{:#}", value);
-  return value < 0 ? fmt::format("({})", text) : text;
+  const std::string text = fmt::format("{:#}{}", value, std::is_same_v<T, float> ? "f" : "");
+  return std::signbit(value) ? fmt::format("({})", text) : text;
+}
+
+// A wide one also as the sum of two floats, for devices that have no other: `word` takes all three.
+std::string realText(double value, ElemKind kind, std::string_view word = "F64") {
+  const auto high = static_cast<float>(value);
+  if (kind == Float32) return literal(high);
+  const double low = std::isfinite(high) ? value - high : 0;
+  return fmt::format("{}({}, {}, {})", word, literal(value), literal(high), literal(static_cast<float>(low)));
 }
 
 // The struct narrow_float of a kind.
@@ -39,19 +52,28 @@ std::string formatText(ElemKind kind) {
 }
 
 std::string convert(const Expr& e, ElemKind from, const std::string& x) {
-  if (e.kind == Bool) return x + " != 0";
+  const std::string_view wide = from == Float64 ? "_f64" : "";
+  if (e.kind == Bool) return from == Float64 ? fmt::format("!eq_f64({}, {})", x, zeroText(from)) : x + " != 0";
+  if (e.kind == Float64) return fmt::format("f64_of_{}({})", elemName(from), x);
+  if (e.kind == Float32 && from == Float64) return fmt::format("f32_of_f64({})", x);
   if (from == Float8E8M0) return fmt::format("(float)widen_scale({})", x);
   if (e.kind == Float8E8M0)
-    return fmt::format("narrow_scale({}, {:d}, {})", x, e.saturate, static_cast<int>(e.rounding));
+    return fmt::format("narrow_scale{}({}, {:d}, {})", wide, x, e.saturate, static_cast<int>(e.rounding));
   if (from == Float16 && e.kind == Float32) return fmt::format("f32_of_f16({})", x);
   if (e.kind == Float16 && from == Float32 && !e.saturate) return fmt::format("f16_of_f32({})", x);
   if (isFloat(from) && !isReal(from)) return fmt::format("(float)widen({}, {})", x, formatText(from));
   if (isFloat(e.kind) && !isReal(e.kind))
-    return fmt::format("({})narrow({}, {}, {:d})", typeName(e.kind), x, formatText(e.kind), e.saturate);
-  if (isReal(from) && isInteger(e.kind)) return fmt::format("{}_of({})", elemName(e.kind), x);
+    return fmt::format("({})narrow{}({}, {}, {:d})", typeName(e.kind), wide, x, formatText(e.kind), e.saturate);
+  if (isReal(from) && isInteger(e.kind)) return fmt::format("{}_of{}({})", elemName(e.kind), wide, x);
   const int unused = isInteger(e.kind) ? 8 * elemBytes(e.kind) - elemInfo(e.kind).bits : 0;
   if (unused == 0) return fmt::format("({}){}", typeName(e.kind), x);
   return fmt::format("({0})(({0})((uint64_t){1} << {2}) >> {2})", typeName(e.kind), x, unused);
+}
+
+// The value of an element.
+std::string loaded(ElemKind kind, const std::string& element) {
+  if (kind == Float64) return fmt::format("load_f64({})", element);
+  return kind == Bool ? fmt::format("({} != 0)", element) : element;
 }
 
 // offset + sum of stride * index
@@ -75,11 +97,13 @@ std::string numberText(ElemKind kind, uint64_t bits) {
   return number == INT64_MIN ? "INT64_MIN" : fmt::format("(({})INT64_C({}))", typeName(kind), number);
 }
 
+std::string zeroText(ElemKind kind) { return kind == Float64 ? realText(0, kind) : "0"; }
+
 std::string appliedText(Scalar op, ElemKind kind, const std::string& x, const std::string& y, const std::string& z) {
   if (op == Scalar::Select) return fmt::format("{} ? {} : {}", x, y, z);
-  if (op == Scalar::IsNan) return fmt::format("{} != {}", x, x);
+  if (op == Scalar::IsNan && kind != Float64) return fmt::format("{} != {}", x, x);
   const nest::ScalarInfo& info = nest::scalarInfo(op);
-  const std::string_view c = isReal(kind) ? info.cOfReals : info.cOfIntegers;
+  const std::string_view c = kind == Float64 ? std::string_view{} : isReal(kind) ? info.cOfReals : info.cOfIntegers;
   if (!c.empty() && std::ispunct(c[0]) != 0)
     return y.empty() ? fmt::format("{}{}", c, x) : fmt::format("{} {} {}", x, c, y);
   const std::string name =
@@ -89,12 +113,19 @@ std::string appliedText(Scalar op, ElemKind kind, const std::string& x, const st
 
 std::string convertedText(ElemKind from, ElemKind to, std::string value) {
   ElemKind at = storageKind(from);
-  if (at == Bool) value = fmt::format("({} != 0)", value);
   for (const ElemKind step : nest::conversion(from, to)) {
     value = fmt::format("({})", convert({.op = Expr::Op::Convert, .kind = step}, at, value));
     at = step;
   }
   return value;
+}
+
+std::string elementText(ElemKind from, ElemKind to, const std::string& element) {
+  return convertedText(from, to, loaded(storageKind(from), element));
+}
+
+std::string storedText(ElemKind kind, const std::string& value) {
+  return kind == Float64 ? fmt::format("store_f64({})", value) : value;
 }
 
 void TextBlock::line(std::string_view text) { out_ += fmt::format("{:{}}{}\n", "", 2 * depth_, text); }
@@ -117,7 +148,8 @@ void NestPrinter::values(const nest::Block& block) {
 
 void NestPrinter::stores(const nest::Block& block) {
   for (const nest::Store& store : block.stores)
-    out_.line(fmt::format("{} = {};", store.row >= 0 ? kept(store.row) : element(store.access), value(store.value)));
+    out_.line(fmt::format("{} = {};", store.row >= 0 ? kept(store.row) : element(store.access),
+                          storedText(nest_.value(store.value).kind, value(store.value))));
 }
 
 void NestPrinter::startReduction(int id) {
@@ -139,7 +171,8 @@ std::string NestPrinter::tableText(size_t table) const {
   const nest::Table& t = nest_.tables[table];
   std::string numbers;
   for (const double number : t.values)
-    numbers += (numbers.empty() ? "" : ", ") + (isReal(t.kind) ? realText(number, t.kind) : fmt::format("{}", number));
+    numbers += (numbers.empty() ? "" : ", ") +
+               (isReal(t.kind) ? realText(number, t.kind, "F64_ENTRY") : fmt::format("{}", number));
   return fmt::format("{{{}}}", numbers);
 }
 
@@ -189,10 +222,11 @@ std::string NestPrinter::kept(int row) const {
 
 std::string NestPrinter::expression(const Expr& e) const {
   using enum Expr::Op;
-  if (e.op == Load) return e.kind == Bool ? element(e.a) + " != 0" : element(e.a);
-  if (e.op == Kept) return kept(e.a);
+  if (e.op == Load)
+    return nest_.accesses[static_cast<size_t>(e.a)].table >= 0 ? element(e.a) : loaded(e.kind, element(e.a));
+  if (e.op == Kept) return loaded(e.kind, kept(e.a));
   if (e.op == Reduced) return fmt::format("r{}", e.a);
-  if (e.op == Given) return given_.empty() ? fmt::format("given[{}]", position(0)) : given_;
+  if (e.op == Given) return given_.empty() ? loaded(e.kind, fmt::format("given[{}]", position(0))) : given_;
   if (e.op == Lookup) return fmt::format("t{}[(uint8_t){}]", e.b, value(e.a));
   if (e.op == Convert) return convert(e, nest_.value(e.a).kind, value(e.a));
   const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;

@@ -10,13 +10,18 @@
 
 namespace aglow::codegen {
 
-// Of a variable; what lies in memory differs for bool alone.
+// Of a variable. What lies in memory differs for bool, and for f64, which not every device computes with: f64 and all
+// that is done with it are words of the prelude.
 std::string typeName(ElemKind kind);
 std::string storedName(ElemKind kind);
 // A literal, with the bits that Expr::number has.
 std::string numberText(ElemKind kind, uint64_t bits);
-// An element as a value of another kind, in as many steps as it takes; stored elements are never quantized ones.
+std::string zeroText(ElemKind kind);
+// A value as one of another kind, in as many steps as it takes; the same of an element in memory, which is never a
+// quantized one; and a value as it is put there.
 std::string convertedText(ElemKind from, ElemKind to, std::string value);
+std::string elementText(ElemKind from, ElemKind to, const std::string& element);
+std::string storedText(ElemKind kind, const std::string& value);
 // A primitive of formulas on values of a kind.
 std::string appliedText(Scalar op, ElemKind kind, const std::string& x, const std::string& y = {},
                         const std::string& z = {});

@@ -6,16 +6,15 @@
 namespace aglow::codegen {
 
 std::string openClPrelude() {
-  constexpr std::string_view kNames = R"(#ifdef cl_khr_fp64
+  constexpr std::string_view kNames = R"(#ifdef PAIRS
+#define WIDE float
+#define WIDE_MIN 0x1p-149f
+#define WIDE_MAX FLT_MAX
+#else
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define WIDE double
 #define WIDE_MIN 0x1p-1000
 #define WIDE_MAX 0x1p1000
-#else
-#define NO_F64
-#define WIDE float
-#define WIDE_MIN 0x1p-149f
-#define WIDE_MAX FLT_MAX
 #endif
 #pragma OPENCL FP_CONTRACT OFF
 typedef char int8_t;
@@ -117,7 +116,9 @@ static inline uint16_t f16_of_f32(float x) {
 #else
 #define MULADD_f32(a, b, c) ((a) * (b) + (c))
 #endif
-#ifdef FP_FAST_FMA
+#ifdef PAIRS
+#define MULADD_f64(a, b, c) add_f64(mul_f64(a, b), c)
+#elif defined(FP_FAST_FMA)
 #define MULADD_f64(a, b, c) fma(a, b, c)
 #else
 #define MULADD_f64(a, b, c) ((a) * (b) + (c))
@@ -184,7 +185,7 @@ static inline void multiply_halves(float* c, const uint32_t* a, const uint32_t* 
 }
 #endif
 )";
-  return fmt::format("{}{}{}", kNames, sharedPrelude(), kHalves);
+  return fmt::format("{}{}{}{}", kNames, pairsPrelude(), sharedPrelude(), kHalves);
 }
 
 std::string ptxTrial() {

@@ -9,13 +9,12 @@
 namespace aglow::codegen {
 
 std::string Side::loaded(const ProductSizes& sizes) const {
-  std::string stored = fmt::format("{}[{}]", pointer, number);
-  return kind == sizes.held ? stored : convertedText(kind, sizes.sums, std::move(stored));
+  return elementText(kind, kind == sizes.held ? kind : sizes.sums, fmt::format("{}[{}]", pointer, number));
 }
 
 std::string Side::element(const ProductSizes& sizes) const {
   std::string text = fmt::format("{}value = {};\n", before, loaded(sizes));
-  if (!inside.empty()) text += fmt::format("value = {} ? value : 0;\n", inside);
+  if (!inside.empty()) text += fmt::format("value = {} ? value : {};\n", inside, zeroText(sizes.sums));
   return text;
 }
 

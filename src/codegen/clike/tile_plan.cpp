@@ -114,14 +114,17 @@ int64_t GroupTile::localBytes(ElemKind held) const {
   return std::max(stages * stageBytes(held), results);
 }
 
-bool sharesTiles(const DeviceShape& shape) {
+bool emulates(ElemKind kind, const DeviceShape& shape) { return kind == ElemKind::Float64 && shape.pairs; }
+
+bool sharesTiles(ElemKind sums, const DeviceShape& shape) {
   constexpr int64_t kLeastBytes = 16 << 10;
-  return shape.sharesLocal && shape.groupItems >= 256 && shape.localBytes >= kLeastBytes;
+  return !emulates(sums, shape) && shape.sharesLocal && shape.groupItems >= 256 && shape.localBytes >= kLeastBytes;
 }
 
 bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape) {
   constexpr int64_t kFew = 8;
-  return shape.multipliesHalves && sharesTiles(shape) && sizes.m >= kFew && sizes.n >= kFew && sizes.k >= kFew;
+  return shape.multipliesHalves && sharesTiles(sizes.sums, shape) && sizes.m >= kFew && sizes.n >= kFew &&
+         sizes.k >= kFew;
 }
 
 std::string question(const ProductSizes& s, std::string_view how) {

@@ -41,7 +41,10 @@ struct GroupTile {
 
 // Whether products with these elements are done by units that multiply small matrices of halves.
 bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape);
-bool sharesTiles(const DeviceShape& shape);
+// Whether items of a group share tiles of products with sums of a kind.
+bool sharesTiles(ElemKind sums, const DeviceShape& shape);
+// Whether values of a kind are several on the device, so that they are no vectors.
+bool emulates(ElemKind kind, const DeviceShape& shape);
 // Among the quickest by a model of the device: how many groups its units have to run, side by side as far as there is
 // room; for each step along k the time to wait for memory, or the time to issue what all groups of a unit do, whichever
 // is longer; what it costs to begin, to hand on results and to add up parts. The device's ways decide, and where there

@@ -26,7 +26,7 @@ $b
 #pragma unroll
     for (int32_t r = 0; r < $rows; ++r) {
       const $I row = top + r;
-      $T value = 0;
+      $T value = $zero;
 $left
       $muladd
     }
@@ -38,7 +38,7 @@ $left
     for (int32_t c = $own; c < $columns; ++c) {
       const $I column = side + c;
       const $I point = (batch * $m + row) * $n + column;
-      $T given = ($T)line[c];
+      $T given = $given;
 $store
     }
   }
@@ -51,8 +51,7 @@ struct Lanes {
 };
 
 Lanes vectorLanes(ElemKind sums, int64_t rows, int64_t columns) {
-  const std::string element = isFloat(sums) ? typeName(sums) : elemBytes(sums) == 4 ? "uint" : "ulong";
-  const std::string vector = fmt::format("{}{}", element, columns);
+  const std::string element = vectorName(sums, 1), vector = fmt::format("{}{}", element, columns);
   return {.element = element,
           .sums = fmt::format("{0} sums[{1}];\n#pragma unroll\n  for (int32_t r = 0; r < {1}; ++r) sums[r] = ({0})(0);",
                               vector, rows),
@@ -68,8 +67,9 @@ Lanes loopLanes(ElemKind sums, int64_t rows, int64_t columns) {
   const std::string each = fmt::format("for (int32_t c = 0; c < {}; ++c) ", columns);
   return {.element = element,
           .sums = fmt::format("{} sums[{}][{}] = {{{{0}}}};", element, rows, columns),
-          .load = fmt::format("const {}* b = from;", element),
-          .muladd = fmt::format("{}sums[r][c] += ({})value * b[c];", each, element),
+          .load = {},
+          .muladd = sums == ElemKind::Float64 ? each + "sums[r][c] = add_f64(sums[r][c], mul_f64(value, from[c]));"
+                                              : fmt::format("{}sums[r][c] += ({})value * from[c];", each, element),
           .line = fmt::format("const {}* line = sums[r];", element)};
 }
 
@@ -78,7 +78,7 @@ constexpr std::string_view kRightRow = R"($atK
 for (int32_t c = 0; c < $columns; ++c) {
   const $I column = side + c;
 $kept
-  $T value = 0;
+  $T value = $zero;
 $right
   $name = value;
 }
@@ -127,7 +127,8 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   const int64_t parts = (p.m + part - 1) / part;
   const bool packs =
       part > rows && std::max<int64_t>(p.k, 1) * columns * elemBytes(sums) <= writer.shape().localBytes / 2;
-  const Lanes lanes = writer.shape().vectors ? vectorLanes(sums, rows, columns) : loopLanes(sums, rows, columns);
+  const bool vectors = writer.shape().vectors && !emulates(sums, writer.shape());
+  const Lanes lanes = vectors ? vectorLanes(sums, rows, columns) : loopLanes(sums, rows, columns);
   std::string starts, kept;
   for (const auto& [name, value] : product.ofColumn) {
     starts += fmt::format(
@@ -137,6 +138,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   }
   const auto rightRow = [&](const std::string& name) {
     return fill(kRightRow, {{"T", typeName(sums)},
+                            {"zero", zeroText(sums)},
                             {"I", writer.indexType()},
                             {"columns", columns},
                             {"kept", kept},
@@ -154,23 +156,26 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
     b = fmt::format("{0} rights[{1}];\n{2}const {0}* from = rights;\n{3}", lanes.element, columns,
                     rightRow("rights[c]"), lanes.load);
   }
-  const std::string text = fill(kOwnTiles, {{"T", typeName(sums)},
-                                            {"I", writer.indexType()},
-                                            {"m", p.m},
-                                            {"n", p.n},
-                                            {"k", p.k},
-                                            {"rows", rows},
-                                            {"columns", columns},
-                                            {"part", part},
-                                            {"parts", parts},
-                                            {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
-                                            {"panel", panel},
-                                            {"b", b},
-                                            {"left", product.left.element(p)},
-                                            {"sums", lanes.sums},
-                                            {"muladd", lanes.muladd},
-                                            {"line", lanes.line},
-                                            {"store", store}});
+  const std::string text =
+      fill(kOwnTiles, {{"T", typeName(sums)},
+                       {"zero", zeroText(sums)},
+                       {"given", isFloat(sums) ? "line[c]" : fmt::format("({})line[c]", typeName(sums))},
+                       {"I", writer.indexType()},
+                       {"m", p.m},
+                       {"n", p.n},
+                       {"k", p.k},
+                       {"rows", rows},
+                       {"columns", columns},
+                       {"part", part},
+                       {"parts", parts},
+                       {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
+                       {"panel", panel},
+                       {"b", b},
+                       {"left", product.left.element(p)},
+                       {"sums", lanes.sums},
+                       {"muladd", lanes.muladd},
+                       {"line", lanes.line},
+                       {"store", store}});
   return writer.finish(text, {across, p.batch * parts}, {1, 1});
 }
 

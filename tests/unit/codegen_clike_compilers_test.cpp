@@ -1,4 +1,5 @@
-// Kernels as CUDA C++: the compiler of CUDA takes what the printer makes of every core operator, where there is one.
+// Compilers take what the printer makes of every core operator: that of CUDA, where there is one, and clang as of a
+// device without f64.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,31 +25,31 @@ namespace {
 constexpr codegen::DeviceShape kShape{
     .sharesLocal = true, .groupItems = 1024, .localBytes = 48 << 10, .computeUnits = 132};
 
-std::string compilerOfCuda() {
-  for (const std::string path : {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"})
+std::string firstOf(std::initializer_list<const char*> paths) {
+  for (const char* path : paths)
     if (std::filesystem::exists(path)) return path;
   return {};
 }
 
 // The kernels of a function, fused as devices have them.
-void addKernels(const Function& function, device::KernelTexts& kernels) {
+void addKernels(const Function& function, const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
   Result<Program> made = generate(function);
   ASSERT_TRUE(made.ok()) << made.error().text();
   Program program = *std::move(made);
-  const device::DeviceFusePolicy policy(kShape.localBytes);
+  const device::DeviceFusePolicy policy(shape.localBytes);
   ASSERT_TRUE(fuseInstructions(program, policy).ok());
   for (size_t i = 0; i < program.instrs.size(); ++i) {
     if (!program.instrs[i].computes()) continue;
-    if (scratchBytes(program, program.instrs[i], kShape) > 0) {
+    if (scratchBytes(program, program.instrs[i], shape) > 0) {
       const RegionId scratch = program.add(
           {.name = fmt::format("scratch_{}", i), .type = Type(ElemKind::UInt8, Shape{1}), .source = Allocated{}});
       program.instrs[i].operands.push_back({scratch, Access::Scratch});
     }
-    for (const codegen::Launch& launch : launchesOf(program, program.instrs[i], kShape)) kernels.add(launch.text);
+    for (const codegen::Launch& launch : launchesOf(program, program.instrs[i], shape)) kernels.add(launch.text);
   }
 }
 
-void addOperators(device::KernelTexts& kernels) {
+void addOperators(const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
   for (const OpDef* op : allOps()) {
     if (op->kind != OpKind::Elementwise && op->kind != OpKind::Core) continue;
     Module module;
@@ -60,17 +61,17 @@ void addOperators(device::KernelTexts& kernels) {
       for (int r = 0; r < node->resultCount(); ++r)
         Builder(*function).output(fmt::format("{}_{}_{}", op->name, use, r), Value(node, r));
     }
-    addKernels(*function, kernels);
+    addKernels(*function, shape, kernels);
   }
 }
 
 // Tiles of several kinds, attention, Winograd's transforms.
-void addLarge(device::KernelTexts& kernels) {
+void addLarge(const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
   const auto with = [&](auto&& make) {
     Module module;
     Builder b(*module.addFunction("f"));
     make(b);
-    addKernels(b.function(), kernels);
+    addKernels(b.function(), shape, kernels);
   };
   const auto input = [](Builder& b, const char* name, Shape shape, ElemKind kind = ElemKind::Float32) {
     return b.input(name, Type(kind, std::move(shape)));
@@ -97,23 +98,40 @@ void addLarge(device::KernelTexts& kernels) {
   });
 }
 
-TEST(Cuda, TakesTheKernelsOfAllCoreOperators) {
-  const std::string compiler = compilerOfCuda();
-  if (compiler.empty()) GTEST_SKIP() << "the compiler of CUDA is not installed";
+// The compiler's words where it refuses them all together; `command` has the file's name without its ending as {0}.
+void expectTaken(const codegen::DeviceShape& shape, const std::string& prelude, const char* ending,
+                 const std::string& command) {
   device::KernelTexts kernels;
-  addOperators(kernels);
-  addLarge(kernels);
+  addOperators(shape, kernels);
+  addLarge(shape, kernels);
   const std::string base = testing::TempDir() + "aglow_kernels";
-  std::ofstream(base + ".cu") << kernels.source(codegen::cudaPrelude());
-  const std::string command =
-      fmt::format("{0} --ptx -arch=compute_80 -fmad=false -w -o {1}.ptx {1}.cu > {1}.log 2>&1", compiler, base);
-  const int code = std::system(command.c_str());
+  std::ofstream(base + ending) << kernels.source(prelude);
+  const int code = std::system(fmt::format("{} > {}.log 2>&1", fmt::format(fmt::runtime(command), base), base).c_str());
   std::ifstream log(base + ".log");
   std::string words(4000, '\0');
   log.read(words.data(), static_cast<std::streamsize>(words.size()));
   EXPECT_EQ(code, 0) << words;
   EXPECT_GT(kernels.count(), 50u);
-  for (const char* ending : {".cu", ".ptx", ".log"}) std::filesystem::remove(base + ending);
+  for (const char* each : {ending, ".out", ".log"}) std::filesystem::remove(base + each);
+}
+
+TEST(Cuda, TakesTheKernelsOfAllCoreOperators) {
+  const std::string compiler = firstOf({"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"});
+  if (compiler.empty()) GTEST_SKIP() << "the compiler of CUDA is not installed";
+  expectTaken(kShape, codegen::cudaPrelude(), ".cu",
+              compiler + " --ptx -arch=compute_80 -fmad=false -w -o {0}.out {0}.cu");
+}
+
+// Not one f64 is left: clang refuses them all without the extension.
+TEST(Pairs, NeedNoF64) {
+  const std::string compiler = firstOf({"/usr/bin/clang-19", "/usr/bin/clang"});
+  if (compiler.empty()) GTEST_SKIP() << "clang is not installed";
+  codegen::DeviceShape shape = kShape;
+  shape.pairs = true;
+  expectTaken(shape, codegen::openClPrelude(), ".cl",
+              compiler +
+                  " -x cl -cl-std=CL1.2 -Xclang -cl-ext=-cl_khr_fp64 -Xclang -finclude-default-header -w "
+                  "-fsyntax-only -DPAIRS {0}.cl");
 }
 
 }  // namespace
