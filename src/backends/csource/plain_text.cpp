@@ -1,6 +1,8 @@
 #include "backends/csource/plain_text.h"
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <string_view>
 
 namespace aglow::csource {
@@ -17,35 +19,98 @@ std::string_view wordAt(std::string_view text, size_t at) {
   return text.substr(at, end - at);
 }
 
-// What stands between the brackets at a place, which hold none themselves.
+// What stands between the brackets at a place.
 std::string_view argumentsAt(std::string_view text, size_t at) {
-  return text.substr(at + 1, text.find(')', at) - at - 1);
+  int depth = 0;
+  size_t end = at;
+  do {
+    depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    ++end;
+  } while (depth > 0 && end < text.size());
+  return text.substr(at + 1, end - at - 2);
 }
 
-// What a word with its arguments becomes; empty for words that are C.
-class Words {
-public:
-  explicit Words(const std::array<bool, 2>& takesItem) : takesItem_(takesItem) {}
-
-  std::string operator()(std::string_view word, std::string_view arguments, bool& takesArguments) const {
-    takesArguments = false;
-    if (word == "GLOBAL" || word == "LOCAL" || word == "LOCAL_ARRAY" || word == "TABLE") return " ";
-    if (word == "TABLE_ARRAY") return "static";
-    if (word == "ITEMS")
-      return std::string(takesItem_[0] ? "size_t item_0, " : " ") + (takesItem_[1] ? "size_t item_1, " : "");
-    takesArguments = true;
-    if (word == "KERNEL") return "static void";
-    if (word == "ITEM" || word == "GROUP") return "item_" + std::string(arguments);
-    if (word == "OPERAND") return "void* b" + std::string(arguments);
-    if (word == "AT") return "b" + std::string(arguments.substr(0, arguments.find(',')));
-    return {};
+// Argument number n of some, which commas separate.
+std::string_view argument(std::string_view arguments, int n) {
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t at = 0; at <= arguments.size(); ++at) {
+    const char c = at == arguments.size() ? ',' : arguments[at];
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c != ',' || depth != 0) continue;
+    if (n-- == 0) {
+      begin += arguments[begin] == ' ' ? 1 : 0;
+      return arguments.substr(begin, at - begin);
+    }
+    begin = at + 1;
   }
+  return {};
+}
 
-private:
-  std::array<bool, 2> takesItem_;
+// What words become, with their arguments in the places of their numbers; an empty text is left out with the space
+// after it. The items of a kernel are those of its function.
+struct PlainWord {
+  std::string_view word, text;
+};
+constexpr PlainWord kPlain[] = {
+    {"GLOBAL", ""},
+    {"LOCAL", ""},
+    {"LOCAL_ARRAY", ""},
+    {"TABLE", ""},
+    {"TABLE_ARRAY", "static"},
+    {"KERNEL", "static void"},
+    {"ITEM", "item_$0"},
+    {"GROUP", "item_$0"},
+    {"OPERAND", "void* b$0"},
+    {"AT", "b$0"},
+    {"f64", "double"},
+    {"stored_f64", "double"},
+    {"F64", "$0"},
+    {"F64_ENTRY", "$0"},
+    {"load_f64", "$0"},
+    {"store_f64", "$0"},
+    {"f64_of_bool", "(double)$0"},
+    {"f64_of_f32", "(double)$0"},
+    {"f64_of_i32", "(double)$0"},
+    {"f64_of_u32", "(double)$0"},
+    {"f64_of_i64", "(double)$0"},
+    {"f64_of_u64", "(double)$0"},
+    {"f32_of_f64", "(float)$0"},
+    {"add_f64", "$0 + $1"},
+    {"sub_f64", "$0 - $1"},
+    {"mul_f64", "$0 * $1"},
+    {"div_f64", "$0 / $1"},
+    {"eq_f64", "$0 == $1"},
+    {"lt_f64", "$0 < $1"},
 };
 
-std::string replaced(std::string_view text, const Words& words) {
+std::string replaced(std::string_view text, const std::array<bool, 2>& items);
+
+// With brackets where several things stand side by side that signs around them would tear apart.
+std::string asOne(std::string text) {
+  int depth = 0;
+  for (const char c : text) {
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (c == ' ' && depth == 0) return "(" + text + ")";
+  }
+  return text;
+}
+
+std::string filled(std::string_view pattern, std::string_view arguments, const std::array<bool, 2>& items) {
+  const bool signs = pattern.find_first_of(" (") != std::string_view::npos;
+  std::string out;
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] != '$') {
+      out += pattern[at];
+      continue;
+    }
+    std::string text = replaced(argument(arguments, pattern[++at] - '0'), items);
+    out += signs ? asOne(std::move(text)) : text;
+  }
+  return out;
+}
+
+std::string replaced(std::string_view text, const std::array<bool, 2>& items) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const std::string_view word = wordAt(text, at);
@@ -53,19 +118,29 @@ std::string replaced(std::string_view text, const Words& words) {
       out += text[at++];
       continue;
     }
-    const size_t after = at + word.size();
-    const bool called = after < text.size() && text[after] == '(';
-    const std::string_view arguments = called ? argumentsAt(text, after) : std::string_view();
-    bool takesArguments = false;
-    const std::string plain = words(word, arguments, takesArguments);
-    if (plain.empty() || (takesArguments && !called)) {
-      out += word;
-      at = after;
+    const size_t begin = at;
+    at += word.size();
+    if (word == "ITEMS") {
+      out += std::string(items[0] ? "size_t item_0, " : "") + (items[1] ? "size_t item_1, " : "");
+      while (at < text.size() && text[at] == ' ') ++at;
       continue;
     }
-    out += plain == " " ? "" : plain;
-    at = takesArguments ? after + arguments.size() + 2 : after;
-    if (plain.back() == ' ')
+    const PlainWord* plain = std::find_if(std::begin(kPlain), std::end(kPlain), [&](const PlainWord& one) {
+      return one.word == word &&
+             (one.text.find('$') == std::string_view::npos || (at < text.size() && text[at] == '('));
+    });
+    if (plain == std::end(kPlain)) {
+      out += word;
+      continue;
+    }
+    const bool takesArguments = plain->word == "KERNEL" || plain->text.find('$') != std::string_view::npos;
+    const std::string_view arguments = takesArguments ? argumentsAt(text, at) : std::string_view();
+    if (takesArguments) at += arguments.size() + 2;
+    // What is the whole value of a variable needs no brackets.
+    const bool alone = begin >= 2 && text.substr(begin - 2, 2) == "= " && at < text.size() && text[at] == ';';
+    const std::string made = filled(plain->text, arguments, items);
+    out += alone || !plain->text.starts_with('$') ? made : asOne(made);
+    if (plain->text.empty())
       while (at < text.size() && text[at] == ' ') ++at;
   }
   return out;
@@ -101,7 +176,7 @@ std::string indented(std::string_view text) {
 PlainKernel plainKernel(const std::string& text) {
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   const std::array<bool, 2> items = {has("ITEM(0)") || has("GROUP(0)"), has("ITEM(1)") || has("GROUP(1)")};
-  return {indented(replaced(text, Words(items))), items};
+  return {indented(replaced(text, items)), items};
 }
 
 }  // namespace aglow::csource
