@@ -11,6 +11,7 @@
 #include "support/machine.h"
 #include "support/quote.h"
 #include "support/sizes.h"
+#include "support/thread_pool.h"
 
 namespace aglow {
 
@@ -199,6 +200,10 @@ Error busy(const RunLimits& limits) {
 }
 
 // One that waits for a processor is there when one comes free: to wake a caller that waits for a turn takes longer.
+std::shared_ptr<ThreadPool> BackendOptions::threadPool() const {
+  return pool ? pool : ThreadPool::ofProcess(std::max(threads, 1));
+}
+
 int defaultContexts() { return std::min(2 * machineThreads(), kMaxContexts); }
 
 Status checkContexts(int contexts, int queue) {

@@ -128,6 +128,8 @@ struct BackendOptions {
   int queue = kDefaultQueue;                 // callers that may wait while as many runs are under way
   std::shared_ptr<ThreadPool> pool = {};     // with at least `threads` threads; none: that of the process
   std::shared_ptr<TensorPool> weights = {};  // where equal constants of several programs are kept once
+
+  std::shared_ptr<ThreadPool> threadPool() const;  // never null
 };
 
 class Backend {

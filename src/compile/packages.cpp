@@ -46,7 +46,7 @@ public:
                                     .memory = std::move(memory),
                                     .code = code_,
                                     .target = target_,
-                                    .pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads),
+                                    .pool = options.threadPool(),
                                     .cached = found_},
                                    options);
   }

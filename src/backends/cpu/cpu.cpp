@@ -87,7 +87,7 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(std::vector<Program> pro
   const bool named = isNamed();
   const codegen::CodeOptions codeOptions{
       .name = kEntry, .threads = options.threads > 1, .observed = true, .apart = named};
-  std::shared_ptr<ThreadPool> pool = options.pool ? options.pool : ThreadPool::ofProcess(options.threads);
+  std::shared_ptr<ThreadPool> pool = options.threadPool();
   AGLOW_TRY(const std::vector<std::string> objects,
             codegen::generateObjects(programs, memory, target_, codeOptions, [&](int64_t count, const auto& each) {
               codegen::eachSideBySide(*pool, options.threads, count, each);

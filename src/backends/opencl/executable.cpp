@@ -419,7 +419,7 @@ Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs
   AGLOW_TRY(std::shared_ptr<Driver> driver, Driver::of(device));
   auto executable = std::make_unique<DeviceExecutable>(
       programs, device, std::move(plan), std::move(driver), sharesMemory,
-      options.pool ? options.pool : ThreadPool::ofProcess(std::max(options.threads, 1)), limits);
+      options.threadPool(), limits);
   AGLOW_OK(executable->load(std::move(programs), shape, cache, options.weights.get()));
   return std::unique_ptr<Executable>(std::move(executable));
 }

@@ -70,12 +70,6 @@ std::string convert(const Expr& e, ElemKind from, const std::string& x) {
   return fmt::format("({0})(({0})((uint64_t){1} << {2}) >> {2})", typeName(e.kind), x, unused);
 }
 
-// The value of an element.
-std::string loaded(ElemKind kind, const std::string& element) {
-  if (kind == Float64) return fmt::format("load_f64({})", element);
-  return kind == Bool ? fmt::format("({} != 0)", element) : element;
-}
-
 // offset + sum of stride * index
 std::string index(std::span<const int64_t> strides, int64_t offset = 0) {
   std::string text = offset == 0 ? "" : fmt::format("{}", offset);
@@ -120,8 +114,13 @@ std::string convertedText(ElemKind from, ElemKind to, std::string value) {
   return value;
 }
 
+std::string loadedText(ElemKind kind, const std::string& element) {
+  if (kind == Float64) return fmt::format("load_f64({})", element);
+  return kind == Bool ? fmt::format("({} != 0)", element) : element;
+}
+
 std::string elementText(ElemKind from, ElemKind to, const std::string& element) {
-  return convertedText(from, to, loaded(storageKind(from), element));
+  return convertedText(from, to, loadedText(storageKind(from), element));
 }
 
 std::string storedText(ElemKind kind, const std::string& value) {
@@ -223,10 +222,10 @@ std::string NestPrinter::kept(int row) const {
 std::string NestPrinter::expression(const Expr& e) const {
   using enum Expr::Op;
   if (e.op == Load)
-    return nest_.accesses[static_cast<size_t>(e.a)].table >= 0 ? element(e.a) : loaded(e.kind, element(e.a));
-  if (e.op == Kept) return loaded(e.kind, kept(e.a));
+    return nest_.accesses[static_cast<size_t>(e.a)].table >= 0 ? element(e.a) : loadedText(e.kind, element(e.a));
+  if (e.op == Kept) return loadedText(e.kind, kept(e.a));
   if (e.op == Reduced) return fmt::format("r{}", e.a);
-  if (e.op == Given) return given_.empty() ? loaded(e.kind, fmt::format("given[{}]", position(0))) : given_;
+  if (e.op == Given) return given_.empty() ? loadedText(e.kind, fmt::format("given[{}]", position(0))) : given_;
   if (e.op == Lookup) return fmt::format("t{}[(uint8_t){}]", e.b, value(e.a));
   if (e.op == Convert) return convert(e, nest_.value(e.a).kind, value(e.a));
   const ElemKind kind = nest_.value(e.scalar == Scalar::Select ? e.b : e.a).kind;

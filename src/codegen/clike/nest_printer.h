@@ -17,9 +17,11 @@ std::string storedName(ElemKind kind);
 // A literal, with the bits that Expr::number has.
 std::string numberText(ElemKind kind, uint64_t bits);
 std::string zeroText(ElemKind kind);
-// A value as one of another kind, in as many steps as it takes; the same of an element in memory, which is never a
-// quantized one; and a value as it is put there.
+// A value as one of another kind, in as many steps as it takes.
 std::string convertedText(ElemKind from, ElemKind to, std::string value);
+// The value of an element in memory, which is never a quantized one; the same as one of another kind; and a value as it
+// is put there.
+std::string loadedText(ElemKind kind, const std::string& element);
 std::string elementText(ElemKind from, ElemKind to, const std::string& element);
 std::string storedText(ElemKind kind, const std::string& value);
 // A primitive of formulas on values of a kind.

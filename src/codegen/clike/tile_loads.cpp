@@ -9,7 +9,8 @@
 namespace aglow::codegen {
 
 std::string Side::loaded(const ProductSizes& sizes) const {
-  return elementText(kind, kind == sizes.held ? kind : sizes.sums, fmt::format("{}[{}]", pointer, number));
+  const std::string stored = fmt::format("{}[{}]", pointer, number);
+  return kind == sizes.held ? loadedText(kind, stored) : elementText(kind, sizes.sums, stored);
 }
 
 std::string Side::element(const ProductSizes& sizes) const {
