@@ -54,26 +54,12 @@ Result<bool> planarWinograd(Function& function, PassContext& context) {
   return count > 0;
 }
 
-Pipeline planarPipeline() {
-  Pipeline pipeline("layout");
-  pipeline.add(planarWinogradPass()).add(deadCodePass()).add(sharingPass());
-  return pipeline;
-}
-
 }  // namespace
 
 Pass planarWinogradPass() {
   return {.name = std::string(kWinograd),
           .doc = "Computes 3x3 convolutions by constant filters through Winograd's transforms.",
           .run = planarWinograd};
-}
-
-Phase planarLayoutPhase() {
-  return {.name = "layout",
-          .doc = "filters of 3x3 convolutions transformed ahead of time",
-          .on = Phase::On::Graph,
-          .passes = passNames(planarPipeline()),
-          .run = [](PhaseScope& scope) { return runPasses(scope, planarPipeline()); }};
 }
 
 }  // namespace aglow

@@ -10,6 +10,7 @@ struct VectorLayout {
   bool halves = false;      // products of bf16 exist
   bool fastHalves = false;  // and are faster than those of f32
   bool matrix = false;      // registers of matrices exist, for products of bf16 and of bytes
+  bool whole = false;       // f16 with all channels side by side, in place of blocks of lanes
 };
 
 }  // namespace aglow

@@ -19,7 +19,5 @@ inline constexpr std::string_view kWinograd = "winograd";
 
 // Convolutions by constant filters that are worth it become WinogradConv of planar images.
 Pass planarWinogradPass();
-// With this pass alone; to stand after "optimize-core".
-Phase planarLayoutPhase();
 
 }  // namespace aglow

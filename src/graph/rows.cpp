@@ -50,6 +50,7 @@ constexpr Row kRows[] = {
     {Op::TransposedMatMul, batchOfProduct},
     {Op::Conv, images},
     {Op::BlockedConv, images},
+    {Op::ChannelsLastConv, images},
     {Op::WinogradConv, images},
     {Op::DepthwiseConv, images},
     {Op::NarrowConv, images},

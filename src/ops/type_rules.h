@@ -18,8 +18,8 @@ TypeRule gather, gatherElements, gatherNd, scatter, scatterElements, scatterNd;
 TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, byteAttention, rnn, gru, lstm, resize;
 TypeRule gradient, regression, optimizer;
-TypeRule packedMatMul, blockedConv, winogradConv, depthwiseConv, narrowMatMul, byteMatMul, blockMatMul, narrowConv,
-    byteDepthwiseConv, transposedMatMul, tapProducts;
+TypeRule packedMatMul, blockedConv, channelsLastConv, winogradConv, depthwiseConv, narrowMatMul, byteMatMul,
+    blockMatMul, narrowConv, byteDepthwiseConv, transposedMatMul, tapProducts;
 TypeRule quantize, dequantize, rescale, lookup, observe, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer

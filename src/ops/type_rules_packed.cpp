@@ -211,6 +211,20 @@ Types blockedConv(const InferContext& c) {
   return windowed(c, window, outputs, lanes);
 }
 
+Types channelsLastConv(const InferContext& c) {
+  const Type &x = c.type(0), &filter = c.type(1);
+  const bool planar = x.rank() == 4;
+  if (!planar) AGLOW_OK(checkRankIs(c, 0, 5));
+  AGLOW_OK(checkRankIs(c, 1, 4));
+  if (filter.dim(0) < 1) return badNode(fmt::format("expected a filter with outputs, got {}", filter.text()));
+  const int64_t channels = filter.dim(3);
+  if (planar ? x.dim(1) != channels : x.dim(1) != 1 || x.dim(4) != channels)
+    return badNode(fmt::format("expected 'x' with {} channels in one block, or planar, got {}", channels, x.text()));
+  if (c.has(2)) AGLOW_OK(checkShape(c, 2, Shape{filter.dim(0)}));
+  AGLOW_TRY(const Window window, windowOf(c.attrs, {filter.dim(1), filter.dim(2)}));
+  return windowed(c, window, filter.dim(0), filter.dim(0));
+}
+
 static Status checkOutside(const InferContext& c) {
   const int64_t outside = c.attrs.integer("outside"), most = c.type(0).kind() == ElemKind::UInt8 ? UINT8_MAX : 0;
   if (outside >= 0 && outside <= most) return {};

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "ops/winograd.h"
+#include "reference/arithmetic.h"
 #include "reference/reference.h"
 #include "reference/window_runs.h"
 
@@ -173,6 +174,38 @@ Status blockedConv(const KernelCall& call) {
     for (int64_t tap = 0; tap < taps; ++tap)
       for (int64_t ch = 0; ch < depth; ++ch) weights[ch * taps + tap] = from[(tap * depth + ch) * panel];
   });
+  return {};
+}
+
+Status channelsLastConv(const KernelCall& call) {
+  const Shape& filter = call.inType(1).shape();
+  const ElemKind kind = call.outType().kind();
+  const int64_t outputs = filter[0], taps = filter[1] * filter[2], channels = filter[3];
+  AGLOW_TRY(const Window window, windowOf(call.attrs, {filter[1], filter[2]}));
+  const Blocks in(call.inType(0).shape()), out(call.outType().shape());
+  const std::vector<WindowRun> runs = windowRuns(window, {in.height, in.width}, {out.height, out.width});
+  std::vector<double> weights(static_cast<size_t>(filter.elements())), item(static_cast<size_t>(in.item()));
+  std::vector<double> image(static_cast<size_t>(in.plane())), plane(static_cast<size_t>(out.plane()));
+  std::vector<double> result(static_cast<size_t>(out.item())), tapWeights(static_cast<size_t>(taps));
+  widen(kind, call.inData(1), 0, filter.elements(), 1, weights.data());
+  std::vector<double> bias(static_cast<size_t>(outputs));
+  if (call.has(2)) widen(kind, call.inData(2), 0, outputs, 1, bias.data());
+  for (int64_t n = 0; n < call.inType(0).dim(0); ++n) {
+    widen(kind, call.inData(0), n * in.item(), in.item(), 1, item.data());
+    for (int64_t o = 0; o < outputs; ++o) {
+      std::fill(plane.begin(), plane.end(), bias[static_cast<size_t>(o)]);
+      for (int64_t ch = 0; ch < channels; ++ch) {
+        for (int64_t i = 0; i < in.plane(); ++i)
+          image[static_cast<size_t>(i)] = item[static_cast<size_t>(in.start(ch) + i * in.lanes)];
+        for (int64_t tap = 0; tap < taps; ++tap)
+          tapWeights[static_cast<size_t>(tap)] = weights[static_cast<size_t>((o * taps + tap) * channels + ch)];
+        addTaps(runs, window.strides.back(), tapWeights.data(), image.data(), plane.data());
+      }
+      for (int64_t i = 0; i < out.plane(); ++i)
+        result[static_cast<size_t>(out.start(o) + i * out.lanes)] = plane[static_cast<size_t>(i)];
+    }
+    narrow(kind, result.data(), out.item(), call.outData(), n * out.item());
+  }
   return {};
 }
 

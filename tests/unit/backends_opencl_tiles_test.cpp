@@ -1,6 +1,8 @@
 // Products and convolutions by tiles that a group shares, as GPUs get them, on whatever device there is, against the
 // reference; and how large those tiles are.
 #include "codegen/clike/tile_plan.h"
+
+#include "backends/cpu/layout/layout.h"
 #include "on_device.h"
 
 namespace aglow {
@@ -83,29 +85,45 @@ TEST_F(Tiles, ConvolveAllImagesAtOnce) {
   }
 }
 
+constexpr ElemKind kHalf = ElemKind::Float16;
+
 // Numbers of few bits, whose products and sums no rounding touches.
-TEST_F(Tiles, MultiplyHalvesTogether) {
-  chooseUnits(132);
-  if (IsSkipped()) return;
-  const auto expect = [&](Builder& b) {
+class HalfTiles : public Tiles {
+protected:
+  static Tensor small(Rng& rng, const Type& type) {
+    std::vector<double> numbers(static_cast<size_t>(type.elements()));
+    for (double& number : numbers) number = static_cast<double>(rng.between(-4, 4));
+    return Tensor::of(type, numbers);
+  }
+
+  static NamedTensors bindingsOf(const Function& function) {
     Rng rng(7);
     NamedTensors bindings;
-    for (Placeholder* place : b.function().module().placeholders()) {
-      if (place->name() == "y") continue;
-      std::vector<double> numbers(static_cast<size_t>(place->type().elements()));
-      for (double& number : numbers) number = static_cast<double>(rng.between(-4, 4));
-      bindings.emplace(place->name(), Tensor::of(place->type(), numbers));
-    }
+    for (Placeholder* place : function.module().placeholders())
+      if (place->name() != "y") bindings.emplace(place->name(), small(rng, place->type()));
+    return bindings;
+  }
+
+  static std::vector<double> resultOf(Executable& executable, const NamedTensors& bindings) {
+    auto bound = bindByName(executable.inputs(), {bindings.begin(), bindings.end()});
+    auto results = executable.run(*bound);
+    EXPECT_TRUE(results.ok()) << results.error().text();
+    return results.ok() ? results->at(0).doubles() : std::vector<double>();
+  }
+
+  void expect(const Builder& b) const {
+    const NamedTensors bindings = bindingsOf(b.function());
     auto expected = evaluateFunction(b.function(), bindings);
     ASSERT_TRUE(expected.ok()) << expected.error().text();
     auto executable = compiled(b.function());
     ASSERT_TRUE(executable.ok()) << executable.error().text();
-    auto bound = bindByName((*executable)->inputs(), {bindings.begin(), bindings.end()});
-    auto results = (*executable)->run(*bound);
-    ASSERT_TRUE(results.ok()) << results.error().text();
-    EXPECT_EQ(results->at(0).doubles(), expected->at(0).doubles());
-  };
-  constexpr ElemKind kHalf = ElemKind::Float16;
+    EXPECT_EQ(resultOf(**executable, bindings), expected->at(0).doubles());
+  }
+};
+
+TEST_F(HalfTiles, MultiplyTogether) {
+  chooseUnits(132);
+  if (IsSkipped()) return;
   {
     Module module;
     Builder b(*module.addFunction("f"));
@@ -119,6 +137,74 @@ TEST_F(Tiles, MultiplyHalvesTogether) {
                          input(b, "s", {20}, kHalf), {.pads = {1, 1, 1, 1}});
   b.output("y", b.relu(b.add(y, input(b, "r", y.shape(), kHalf))));
   expect(b);
+}
+
+TEST_F(HalfTiles, ConvolveChannelsThatLieSideBySide) {
+  struct Case {
+    int64_t units;
+    Shape x, filter;
+    ChannelsLastConvAttrs attrs;
+  };
+  const Case cases[] = {
+      {132, {2, 1, 8, 6, 24}, {40, 1, 1, 24}, {}},
+      {1, {2, 1, 9, 11, 8}, {20, 3, 3, 8}, {.strides = {2, 1}, .pads = {1, 0, 1, 2}}},
+      {132, {1, 1, 9, 7, 16}, {9, 3, 2, 16}, {.pads = {1, 1, 1, 1}, .dilations = {2, 1}}},
+      {132, {1, 1, 5, 5, 64}, {64, 3, 3, 64}, {.pads = {1, 1, 1, 1}}},  // parts of sums
+      {132, {2, 1, 9, 9, 12}, {16, 2, 2, 12}, {}},                      // vectors of four
+      {1, {1, 3, 17, 15}, {16, 7, 7, 3}, {.strides = {2, 2}, .pads = {3, 3, 3, 3}}},
+      {132, {2, 4, 6, 6}, {8, 3, 3, 4}, {}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.x.text() + " by " + c.filter.text());
+    chooseUnits(c.units);
+    if (IsSkipped()) return;
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const Value y = b.channelsLastConv(input(b, "x", c.x, kHalf), input(b, "w", c.filter, kHalf),
+                                       input(b, "s", {c.filter[0]}, kHalf), c.attrs);
+    ASSERT_TRUE(backend_->supports(*y.node)) << backend_->supports(*y.node).reason();
+    b.output("y", b.relu(b.add(y, input(b, "r", y.shape(), kHalf))));
+    expect(b);
+  }
+}
+
+// A network with what stands between convolutions: all of it has its channels side by side, but for the image.
+TEST_F(HalfTiles, LayChannelsSideBySide) {
+  chooseUnits(132);
+  if (IsSkipped()) return;
+  Rng rng(3);
+  auto module = std::make_unique<Module>();
+  Builder b(*module->addFunction("main"));
+  const auto known = [&](Shape shape) { return b.constant(small(rng, Type(kHalf, std::move(shape)))); };
+  const Value image = input(b, "x", {1, 3, 34, 34}, kHalf);
+  Value x = b.relu(b.conv(image, known({16, 3, 7, 7}), known({16}), {.strides = {2, 2}, .pads = {3, 3, 3, 3}}));
+  x = b.maxPool(x, {.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}});
+  x = b.clip(x, b.scalar(kHalf, -4), b.scalar(kHalf, 4));
+  const Value one = b.clip(b.conv(x, known({16, 16, 1, 1}), {}, {}), b.scalar(kHalf, -4), b.scalar(kHalf, 4));
+  const Value two = b.conv(one, known({24, 16, 3, 3}), known({24}), {.pads = {1, 1, 1, 1}});
+  const Value both = b.concat({b.clip(two, b.scalar(kHalf, -4), b.scalar(kHalf, 4)), x}, {.axis = 1});
+  const Value part = b.slice(both, {.starts = {0, 3, 0, 0}, .sizes = {1, 32, 9, 9}});
+  const Value last = b.conv(part, known({8, 32, 1, 1}), known({8}), {});
+  b.output("y", b.reduce(last, {.kind = "max", .axes = {2, 3}, .keepdims = false}));
+  const NamedTensors bindings = bindingsOf(b.function());
+  auto expected = evaluateFunction(b.function(), bindings);
+  ASSERT_TRUE(expected.ok()) << expected.error().text();
+
+  ReferenceEvaluator evaluator;
+  PassContext context{.evaluator = evaluator};
+  auto changed = blockedLayoutPass({.whole = true}).run(b.function(), context);
+  ASSERT_TRUE(changed.ok()) << changed.error().text();
+  int convs = 0, planar = 0, moved = 0;
+  for (const auto& node : b.function().nodes()) {
+    convs += node->op() == Op::ChannelsLastConv ? 1 : 0;
+    planar += node->op() == Op::Conv ? 1 : 0;
+    moved += node->op() == Op::Transpose ? 1 : 0;
+  }
+  EXPECT_EQ(convs, 4);
+  EXPECT_EQ(planar + moved, 0) << print(*module);
+  auto executable = compiled(b.function());
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  EXPECT_EQ(resultOf(**executable, bindings), expected->at(0).doubles());
 }
 
 TEST(TilePlan, FillsTheDeviceAndFitsIntoLocalMemory) {

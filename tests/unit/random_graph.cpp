@@ -68,6 +68,7 @@ const std::vector<Layout> kLayouts = {
     {"TransposedMatMul", {"m k", "m n"}},
     {"TapProducts", {"n 1 h w c", "n p k l c"}},
     {"BlockedConv", {"n b h w c", "p k l i 2c"}},
+    {"ChannelsLastConv", {"n 1 h w c", "o k l c", "o"}},
     {"WinogradConv", {"n b h w c", "q p i 2c"}},
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},
     {"NarrowMatMul", {"m k", "p f 2c 4"}},

@@ -203,6 +203,20 @@ TEST(BlockedConv, IsConv) {
   }
 }
 
+TEST(ChannelsLastConv, IsConv) {
+  Random random(6);
+  for (int round = 0; round < 20; ++round) {
+    ConvCase c =
+        drawCase(random, 1, random.between(1, 11), random.between(1, 20), random.between(1, 3), random.between(1, 3));
+    drawSteps(random, c);
+    const Tensor filter = runOne(attrsOf("Transpose").set("perm", Ints{0, 2, 3, 1}), {c.filter});
+    const Tensor bias = integers(random, {c.outputs}), x = round % 4 == 0 ? c.x : blocked(c.x, c.channels);
+    const Attrs attrs = attrsLike(c, "ChannelsLastConv");
+    EXPECT_EQ(unblocked(runOne(attrs, {x, filter, bias}), c.outputs), runOne(c.attrs, {c.x, c.filter, bias}));
+    EXPECT_EQ(unblocked(runOne(attrs, {x, filter}), c.outputs), runOne(c.attrs, {c.x, c.filter}));
+  }
+}
+
 TEST(BlockedConv, HasGroupsOfWholeBlocks) {
   Random random(3);
   for (int round = 0; round < 10; ++round) {

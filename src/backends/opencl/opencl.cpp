@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "backends/device/layout.h"
 #include "backends/opencl/driver.h"
 #include "backends/opencl/executable.h"
 #include "backends/opencl/kernels.h"
-#include "backends/winograd.h"
 
 namespace aglow {
 
@@ -66,7 +66,7 @@ Result<std::optional<Plan>> OpenClBackend::plan(const Program& program, const In
 }
 
 void OpenClBackend::changePhases(PhaseList& phases) const {
-  phases.insertAfter("optimize-core", planarLayoutPhase());
+  phases.insertAfter("optimize-core", device::layoutPhase(shape()));
   phases.insertAfter("irgen", planPhase());
   phases.insertAfter("plan", fusePhase(rules_.fusing()));
 }

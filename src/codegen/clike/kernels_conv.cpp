@@ -49,20 +49,21 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
   const std::string place = joined ? "place" : "column";
   const std::string channels =
       joined ? fmt::format("(image * {} + batch) * {}", group, depth) : fmt::format("batch * {}", depth);
-  p.columnType = sliding.type;
-  if (joined) p.ofColumn = {{"image", fmt::format("column / {}", places)}};
+
+  std::vector<std::pair<std::string, std::string>> ofColumn;
+  if (joined) ofColumn = {{"image", fmt::format("column / {}", places)}};
   if (sliding.copiesInput(taps)) {
-    if (joined) p.ofColumn.emplace_back("place", fmt::format("column % {}", places));
+    if (joined) ofColumn.emplace_back("place", fmt::format("column % {}", places));
     p.right = {.pointer = "x",
                .number = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place),
                .kind = kind,
                .whole = kind == sizes.held ? writer.together(0, sliding.plane) : 1};
   } else if (joined && taps <= kMostBits) {
     p.right = {.pointer = "x", .number = "from", .kind = kind, .inside = "inside"};
-    p.ofColumn = {{"start", sliding.start(fmt::format("(column / {} * {} + batch) * {}", places, group, depth), y)},
-                  {"taps", sliding.tapsInside(y)}};
-    p.atK = fmt::format("const {0} tap = k % {1}, on = k / {1} * {2} + {3};\n", sliding.type, taps, sliding.plane,
-                        sliding.on("tap"));
+    ofColumn = {{"start", sliding.start(fmt::format("(column / {} * {} + batch) * {}", places, group, depth), y)},
+                {"taps", sliding.tapsInside(y)}};
+    p.right.atK = fmt::format("const {0} tap = k % {1}, on = k / {1} * {2} + {3};\n", sliding.type, taps, sliding.plane,
+                              sliding.on("tap"));
     p.right.before = fmt::format(
         "const bool inside = (taps >> tap & 1) != 0;\nconst {} from = inside ? start + on : 0;\n", sliding.type);
   } else {
@@ -72,9 +73,9 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
     for (size_t a = sliding.input.size(); a-- > 0;) {
       const int64_t extent = y[static_cast<int>(a) + 2], kernel = sliding.window.kernel[a];
       const std::string result = fmt::format("column / {} % {}", belowPlace, extent);
-      p.ofColumn.emplace_back(fmt::format("s{}", a), sliding.position(a, result, "0"));
-      p.atK += fmt::format("const {0} d{1} = ({0})(k / {2} % {3}) * {4};\n", sliding.type, a, belowTap, kernel,
-                           sliding.window.dilations[a]);
+      ofColumn.emplace_back(fmt::format("s{}", a), sliding.position(a, result, "0"));
+      p.right.atK += fmt::format("const {0} d{1} = ({0})(k / {2} % {3}) * {4};\n", sliding.type, a, belowTap, kernel,
+                                 sliding.window.dilations[a]);
       p.right.before += fmt::format("const {0} q{1} = s{1} + d{1};\n", sliding.type, a);
       condition += (condition.empty() ? "" : " && ") + sliding.inside(a);
       belowTap *= kernel;
@@ -86,6 +87,8 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
     p.right.inside = "inside";
     p.right.number = fmt::format("({} + k / {}) * {} + from", channels, taps, sliding.plane);
   }
+  p.right.ofLine = std::move(ofColumn);
+  p.right.lineType = sliding.type;
   if (!bias.empty())
     p.finish = fmt::format("const {} channel = batch % {} * {} + row;\ngiven = {};\n", writer.indexType(), group,
                            sizes.m, bias);

@@ -44,28 +44,28 @@ std::string Sliding::element() const {
   return text;
 }
 
-// The index along an axis of the result number `column`.
-static std::string resultIndex(const Shape& y, size_t axis) {
+// The index along an axis of the result with a number.
+static std::string resultIndex(const Shape& y, size_t axis, std::string_view number) {
   int64_t below = 1;
   for (int after = static_cast<int>(axis) + 3; after < y.rank(); ++after) below *= y[after];
-  return fmt::format("column / {} % {}", below, y[static_cast<int>(axis) + 2]);
+  return fmt::format("{} / {} % {}", number, below, y[static_cast<int>(axis) + 2]);
 }
 
-std::string Sliding::start(const std::string& channel, const Shape& y) const {
+std::string Sliding::start(const std::string& channel, const Shape& y, std::string_view number) const {
   std::string text = fmt::format("({}) * {}", channel, plane);
   for (size_t a = 0; a < input.size(); ++a)
-    text += fmt::format(" + ({}) * {}", position(a, resultIndex(y, a), "0"), strides[a]);
+    text += fmt::format(" + ({}) * {}", position(a, resultIndex(y, a, number), "0"), strides[a]);
   return text;
 }
 
 // Bits of one axis lie as far apart as the taps of all axes after it are many, so that their product has all of them.
-std::string Sliding::tapsInside(const Shape& y) const {
+std::string Sliding::tapsInside(const Shape& y, std::string_view number) const {
   std::string text;
   int64_t below = 1;
   for (size_t a = input.size(); a-- > 0; below *= window.kernel[a]) {
     std::string bits;
     for (int64_t tap = 0; tap < window.kernel[a]; ++tap) {
-      const std::string at = position(a, resultIndex(y, a), std::to_string(tap));
+      const std::string at = position(a, resultIndex(y, a, number), std::to_string(tap));
       bits += fmt::format("{}({} >= 0 && {} < {} ? {} : 0)", tap == 0 ? "" : " + ", at, at, input[a],
                           int64_t{1} << (tap * below));
     }

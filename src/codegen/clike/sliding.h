@@ -28,11 +28,11 @@ struct Sliding {
   // The element of a channel at q0, q1, ...
   std::string element() const;
 
-  // The same for the result number `column` of one y [images, channels, spatial...]: the number of the first element of
+  // The same for the result with a number of one y [images, channels, spatial...]: the number of the first element of
   // its window, which may lie before the input, in the channel number `channel` of all; which taps lie inside, a bit
   // each; and how far on from the first element a tap is.
-  std::string start(const std::string& channel, const Shape& y) const;
-  std::string tapsInside(const Shape& y) const;
+  std::string start(const std::string& channel, const Shape& y, std::string_view number = "column") const;
+  std::string tapsInside(const Shape& y, std::string_view number = "column") const;
   std::string on(const std::string& tap) const;
 
   // Loops over the taps t0, t1, ... of the window of the result at i2, i3, ..., without branches, so that items go side

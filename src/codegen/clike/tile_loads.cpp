@@ -33,11 +33,12 @@ TileLoad::TileLoad(const KernelWriter& writer, const Product& p, const GroupTile
   const int64_t bytes = elemBytes(p.sizes.held);
   const bool copies = writer.shape().copiesAhead && side_.kind == p.sizes.held;
   // Vectors that lie across the lines of local memory are torn apart, which only registers can do.
-  const bool across = side_.alongK != linesAreRows();
+  const bool across = side_.alongK != keepsLines();
   if (!across || (!copies && !tile.halves)) lanes_ = std::min(side_.whole, kMostBytes / bytes);
   ahead_ = copies && bytes * lanes_ >= kLeastBytes;
   vector_ = vectorName(p.sizes.held, lanes_);
-  if (!left && !p.ofColumn.empty()) columnsOfItem_ = std::max<int64_t>(lines_ / lanes_ / tile.items(), 1);
+  if (!side_.ofLine.empty())
+    linesOfItem_ = side_.alongK ? perItem() : std::max<int64_t>(lines_ / lanes_ / tile.items(), 1);
 }
 
 int64_t TileLoad::perItem() const { return ceilDiv(lines_ * tile_.depth, lanes_ * tile_.items()); }
@@ -58,10 +59,9 @@ std::string TileLoad::places() const {
 std::string TileLoad::matrixPlaces() const {
   std::string text = fmt::format("{}const {} k = first + along, {} = {} + beside;\n", places(), writer_.indexType(),
                                  line_, left_ ? "top" : "side");
-  if (columnsOfItem_ > 0)
-    for (const auto& [name, value] : p_.ofColumn)
-      text += fmt::format("const {0} {1} = {1}Of[i % {2}];\n", p_.columnType, name, columnsOfItem_);
-  if (!left_) text += p_.atK;
+  for (const auto& [name, value] : side_.ofLine)
+    text += fmt::format("const {0} {1} = {1}Of[i % {2}];\n", side_.lineType, name, linesOfItem_);
+  text += side_.atK;
   std::string there = side_.inside.empty() ? "true" : side_.inside;
   if (all_ % lines_ != 0) there += fmt::format(" && {} < {}", line_, all_);
   if (p_.sizes.k % tile_.depth != 0) there += fmt::format(" && k < {}", p_.sizes.k);
@@ -69,8 +69,9 @@ std::string TileLoad::matrixPlaces() const {
 }
 
 std::string TileLoad::place(int64_t on) const {
-  if (linesAreRows())
-    return fmt::format("{}s[(at * {} + beside) * {} + along + {}]", name_, lines_, tile_.leftLength(), on);
+  if (keepsLines())
+    return fmt::format("{}s[(at * {} + beside) * {} + along + {}]", name_, lines_,
+                       left_ ? tile_.leftLength() : tile_.rightLength(), on);
   return fmt::format("{}s[(at * {} + along + {}) * {} + beside]", name_, tile_.depth, on,
                      left_ ? tile_.leftLength() : tile_.rightLength());
 }
@@ -78,13 +79,16 @@ std::string TileLoad::place(int64_t on) const {
 std::string TileLoad::declarations() const {
   std::string text;
   if (!ahead_) text = fmt::format("{} {}Next[{}];\n", vector_, name_, perItem());
-  if (columnsOfItem_ == 0) return text;
-  for (const auto& [name, value] : p_.ofColumn)
-    text += fmt::format("{} {}Of[{}];\n", p_.columnType, name, columnsOfItem_);
-  text += fmt::format(
-      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\nconst {} column = side + (item + i * {}) % {} * {};\n",
-      columnsOfItem_, writer_.indexType(), tile_.items(), lines_ / lanes_, lanes_);
-  for (const auto& [name, value] : p_.ofColumn) text += fmt::format("{}Of[i] = {};\n", name, value);
+  if (side_.ofLine.empty()) return text;
+  for (const auto& [name, value] : side_.ofLine)
+    text += fmt::format("{} {}Of[{}];\n", side_.lineType, name, linesOfItem_);
+  // As `places` has them.
+  const std::string beside = side_.alongK
+                                 ? fmt::format("(item + i * {}) / {}", tile_.items(), kLanes())
+                                 : fmt::format("(item + i * {}) % {} * {}", tile_.items(), lines_ / lanes_, lanes_);
+  text += fmt::format("#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\nconst {} {} = {} + {};\n", linesOfItem_,
+                      writer_.indexType(), line_, left_ ? "top" : "side", beside);
+  for (const auto& [name, value] : side_.ofLine) text += fmt::format("{}Of[i] = {};\n", name, value);
   return text + "}\n";
 }
 
@@ -105,7 +109,7 @@ std::string TileLoad::put() const {
   std::string text = fmt::format("#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}", perItem(), places());
   if (lanes_ == 1)
     text += fmt::format("{} = {}Next[i];\n", place(), name_);
-  else if (side_.alongK && !linesAreRows())
+  else if (side_.alongK && !keepsLines())
     for (int64_t j = 0; j < lanes_; ++j) text += fmt::format("{} = {}Next[i].s{};\n", place(j), name_, j);
   else
     text += fmt::format("*(LOCAL {}*)&{} = {}Next[i];\n", vector_, place(), name_);

@@ -13,8 +13,8 @@ class TileLoad {
 public:
   TileLoad(const KernelWriter& writer, const Product& p, const GroupTile& tile, bool left);
 
-  // Statements: the registers, and what follows from columns alone; the part from `first` on into registers; those into
-  // stage `at` of local memory; the part from `first` on into stage `at`, some time.
+  // Statements: the registers, and what follows from rows or columns alone; the part from `first` on into registers;
+  // those into stage `at` of local memory; the part from `first` on into stage `at`, some time.
   std::string declarations() const;
   std::string fetch() const;
   std::string put() const;
@@ -24,11 +24,15 @@ private:
   int64_t perItem() const;
   // What an item moves in step i: from which line of the tile on, and from how far along k.
   std::string places() const;
-  // The same in the matrix, with what follows from the column, and whether there is such a place: `there`.
+  // The same in the matrix, with what follows from the line, and whether there is such a place: `there`.
   std::string matrixPlaces() const;
   // In local memory, `on` further along k.
   std::string place(int64_t on = 0) const;
-  bool linesAreRows() const { return left_ && tile_.halves; }
+  // Whether lines of local memory are those of the matrix; else they lie along k.
+  bool keepsLines() const { return tile_.halves && (left_ || tile_.columnLines); }
+  int64_t kLanes() const {
+    return tile_.depth / (side_.alongK ? lanes_ : 1);
+  }  // loads from one end of a tile to the other
 
   const KernelWriter& writer_;
   const Product& p_;
@@ -36,9 +40,9 @@ private:
   const Side& side_;
   bool left_, ahead_;
   std::string name_, line_, vector_;
-  int64_t lines_, all_;        // of the tile, of the matrix
-  int64_t lanes_ = 1;          // of one load
-  int64_t columnsOfItem_ = 0;  // for which variables are kept
+  int64_t lines_, all_;      // of the tile, of the matrix
+  int64_t lanes_ = 1;        // of one load
+  int64_t linesOfItem_ = 0;  // for which variables are kept
 };
 
 }  // namespace aglow::codegen

@@ -102,9 +102,7 @@ int64_t GroupTile::partCount(const ProductSizes& sizes) const {
   return std::max<int64_t>(ceilDiv(sizes.k, part(sizes)), 1);
 }
 
-int64_t GroupTile::stageBytes(ElemKind held) const {
-  return elemBytes(held) * (leftElements() + depth * rightLength());
-}
+int64_t GroupTile::stageBytes(ElemKind held) const { return elemBytes(held) * (leftElements() + rightElements()); }
 
 int64_t GroupTile::stagedRows() const { return halves ? rows / ownRows * 16 : rows / ownRows * 4; }
 
@@ -128,8 +126,8 @@ bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape) {
 }
 
 std::string question(const ProductSizes& s, std::string_view how) {
-  return fmt::format("{} {}x{}x{}x{} {} {}{}", how, s.batch, s.m, s.n, s.k, elemName(s.held), elemName(s.sums),
-                     s.gathers ? " gathers" : "");
+  return fmt::format("{} {}x{}x{}x{} {} {}{}{}", how, s.batch, s.m, s.n, s.k, elemName(s.held), elemName(s.sums),
+                     s.gathers ? " gathers" : "", s.alongK ? " along k" : "");
 }
 
 GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits) {
@@ -137,6 +135,7 @@ GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool s
   const auto consider = [&](GroupTile tile) {
     // Where copies go by themselves, several are on their way at once.
     constexpr int64_t kMostStages = 4;
+    tile.columnLines = tile.halves && sizes.alongK;
     if (shape.copiesAhead)
       tile.stages = std::clamp<int64_t>(shape.localBytes / tile.stageBytes(sizes.held), 2, kMostStages);
     if (tile.items() > shape.groupItems || tile.localBytes(sizes.held) > shape.localBytes) return;

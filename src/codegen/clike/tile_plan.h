@@ -14,6 +14,7 @@ struct ProductSizes {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   ElemKind held = ElemKind::Float32, sums = ElemKind::Float32;  // elements in tiles, and their products
   bool gathers = false;                                         // elements of the right matrix are loaded one by one
+  bool alongK = false;  // neighbours of the right matrix lie side by side along k
 };
 
 // Of a group: rows and columns of the result, and how far along k at once; rows and columns of one item, or, of halves,
@@ -25,6 +26,7 @@ struct GroupTile {
   int64_t stages = 2;  // of local memory: with one they compute while the others are filled
 
   bool halves = false;
+  bool columnLines = false;  // of halves: lines of the right matrix in local memory are columns, which lie along k
   int64_t items() const { return rows / ownRows * (columns / ownColumns) * (halves ? 32 : 1); }
   // Along k, whole steps; and how many of those there are, which may be fewer than asked for.
   int64_t part(const ProductSizes& sizes) const;
@@ -32,7 +34,8 @@ struct GroupTile {
   // Elements of local memory from one line of a tile to the next: of the left matrix, whose lines are rows where halves
   // are multiplied and columns elsewhere, and of the right one. A few more than it has, for the sake of banks.
   int64_t leftLength() const { return halves ? depth + 8 : rows + 4; }
-  int64_t rightLength() const { return columns + (halves ? 8 : 4); }
+  int64_t rightLength() const { return columnLines ? depth + 8 : columns + (halves ? 8 : 4); }
+  int64_t rightElements() const { return rightLength() * (columnLines ? columns : depth); }
   int64_t leftElements() const { return leftLength() * (halves ? rows : depth); }  // of a stage
   int64_t stageBytes(ElemKind held) const;                                         // of both matrices
   int64_t stagedRows() const;               // of results that pass through local memory at once

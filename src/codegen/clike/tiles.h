@@ -21,6 +21,10 @@ struct Side {
   // from every multiple of that number on.
   bool alongK = false;
   int64_t whole = 1;
+  // Variables that follow from the row or column alone, with their type, and statements on k alone that `before` uses.
+  std::vector<std::pair<std::string, std::string>> ofLine = {};
+  std::string lineType = {};
+  std::string atK = {};
 
   // The element, as the kind of tiles or of sums; and statements that set `value` to it, without a branch.
   std::string loaded(const ProductSizes& sizes) const;
@@ -32,10 +36,6 @@ struct Product {
   ProductSizes sizes;
   Side left, right;
   std::string finish = {};  // statements on `given`
-  // What `right` uses: variables that follow from the column alone, with their type, and statements on k alone.
-  std::vector<std::pair<std::string, std::string>> ofColumn = {};
-  std::string columnType = {};
-  std::string atK = {};
   // The number of the result of batch, row and column as an expression (empty: they are numbered in that order), its
   // indices as statements, and whether four columns from a multiple of four on have neighbouring results.
   std::string point = {}, indices = {};

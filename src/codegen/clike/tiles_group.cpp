@@ -109,14 +109,23 @@ for (int32_t step = 0; step < $depth / 16; ++step) {
   for (int32_t i = 0; i < $ownRows / 16; ++i)
     rows_of_halves(a[i], lefts + (at * $rows + ownTop + i * 16) * $leftLength + step * 16, $leftLength, lane);
 #pragma unroll
-  for (int32_t j = 0; j < $ownColumns / 16; ++j)
-    columns_of_halves(b[j], rights + (at * $depth + step * 16) * $rightLength + ownSide + j * 16, $rightLength, lane);
+  for (int32_t j = 0; j < $ownColumns / 16; ++j) {
+$columnsOfHalves
+  }
 #pragma unroll
   for (int32_t i = 0; i < $ownRows / 16; ++i)
 #pragma unroll
     for (int32_t j = 0; j < $ownColumns / 8; ++j) MULTIPLY_HALVES(sums[i][j], a[i], b[j / 2] + j % 2 * 2);
 }
 )";
+
+// From lines along k, or from columns, which come as rows do: those of the first eight before those of the others.
+constexpr std::string_view kAcrossLines =
+    "columns_of_halves(b[j], rights + (at * $depth + step * 16) * $rightLength + ownSide + j * 16, $rightLength, "
+    "lane);";
+constexpr std::string_view kFromLines = R"(uint32_t columns[4];
+rows_of_halves(columns, rights + (at * $columns + ownSide + j * 16) * $rightLength + step * 16, $rightLength, lane);
+b[j][0] = columns[0], b[j][1] = columns[2], b[j][2] = columns[1], b[j][3] = columns[3];)";
 
 constexpr std::string_view kFour = R"({
 const $I column = firstColumn;
@@ -176,7 +185,7 @@ public:
                                      {"copy", left.copy() + right.copy()},
                                      {"fetch", left.fetch() + right.fetch()},
                                      {"put", left.put() + right.put()},
-                                     {"multiply", tile_.halves ? halves(kMultiplyHalves) : multiplied()}});
+                                     {"multiply", tile_.halves ? multipliedHalves() : multiplied()}});
     const int64_t length = stageLength();
     text +=
         fill(kStores,
@@ -223,6 +232,12 @@ private:
                        {"depth", tile_.depth},
                        {"leftLength", tile_.leftLength()},
                        {"rightLength", tile_.rightLength()}});
+  }
+
+  std::string multipliedHalves() const {
+    std::string text(kMultiplyHalves);
+    constexpr std::string_view kWord = "$columnsOfHalves";
+    return halves(text.replace(text.find(kWord), kWord.size(), tile_.columnLines ? kFromLines : kAcrossLines));
   }
 
   // What each item has of its own.

@@ -130,11 +130,11 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
   const bool vectors = writer.shape().vectors && !emulates(sums, writer.shape());
   const Lanes lanes = vectors ? vectorLanes(sums, rows, columns) : loopLanes(sums, rows, columns);
   std::string starts, kept;
-  for (const auto& [name, value] : product.ofColumn) {
+  for (const auto& [name, value] : product.right.ofLine) {
     starts += fmt::format(
         "{0} {1}Of[{2}];\nfor (int32_t c = 0; c < {2}; ++c) {{ const {3} column = side + c; {1}Of[c] = {4}; }}\n",
-        product.columnType, name, columns, writer.indexType(), value);
-    kept += fmt::format("const {} {} = {}Of[c];\n", product.columnType, name, name);
+        product.right.lineType, name, columns, writer.indexType(), value);
+    kept += fmt::format("const {} {} = {}Of[c];\n", product.right.lineType, name, name);
   }
   const auto rightRow = [&](const std::string& name) {
     return fill(kRightRow, {{"T", typeName(sums)},
@@ -142,7 +142,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
                             {"I", writer.indexType()},
                             {"columns", columns},
                             {"kept", kept},
-                            {"atK", product.atK},
+                            {"atK", product.right.atK},
                             {"right", product.right.element(p)},
                             {"name", name}});
   };

@@ -15,6 +15,7 @@
 namespace aglow::records {
 
 inline constexpr KindSet kPackedKinds = kindSet(ElemKind::Float32);
+inline constexpr KindSet kWholeKinds = kindSet(ElemKind::Float32, ElemKind::Float16);  // of channels side by side
 inline constexpr KindSet kBytes = kindSet(ElemKind::UInt8), kByteWeights = kindSet(ElemKind::Int8);
 inline constexpr KindSet kNarrow = kindSet(ElemKind::UInt8, ElemKind::BFloat16),
                          kNarrowWeights = kindSet(ElemKind::Int8, ElemKind::BFloat16);
@@ -42,6 +43,15 @@ inline constexpr OpDef kPacked[] = {
      .attrs = {kStrides, kPads, kDilations, kGroup, kOutputs, kLanes},
      .infer = infer::blockedConv,
      .cost = cost::blockedConv},
+    {.name = "ChannelsLastConv",
+     .doc = "Convolution over two spatial axes of channels that lie side by side, [batch, 1, height, width, channel], "
+            "or of a planar image [batch, channel, height, width], with a result of the first form; filter [outputs, "
+            "kernel height, kernel width, in channel].",
+     .kind = OpKind::Target,
+     .in = {{"x", kWholeKinds, 'T'}, {"filter", kWholeKinds, 'T'}, {"bias", kWholeKinds, 'T', Arity::Optional}},
+     .attrs = {kStrides, kPads, kDilations},
+     .infer = infer::channelsLastConv,
+     .cost = cost::conv},
     {.name = "WinogradConv",
      .doc = "Convolution of blocked channels, or of a planar image [batch, channel, height, width] with such a result, "
             "with a 3x3 window in steps of 1, as products of transformed tiles of tile x tile results; filter [(tile + "

@@ -132,7 +132,7 @@ void keepReducedAxes(Function& function, Builder& b) {
 }  // namespace
 
 Pass blockedLayoutPass(const VectorLayout& layout) {
-  const Blocks blocks(layout.lanes);
+  const Blocks blocks = layout.whole ? Blocks::whole() : Blocks(layout.lanes);
   return {.name = "blocked-layout",
           .doc = "Moves convolutions, and what lies between them, to blocked channels.",
           .run = [blocks, layout](Function& function, PassContext& context) -> Result<bool> {

@@ -57,7 +57,7 @@ Value pool(Node& node, BlockSource& source) {
   Attrs attrs = node.attrs();
   for (const std::string_view name : {"kernel", "strides", "dilations"})
     attrs.set(name, Blocks::spatialList(attrs.ints(name), 1, 1));
-  attrs.set("sizes", Blocks::spatialList(attrs.ints("sizes"), 1, source.blocks.lanes()));
+  attrs.set("sizes", Blocks::spatialList(attrs.ints("sizes"), 1, source.blocks.lanesOf(node.type().dim(1))));
   const Ints& pads = attrs.ints("pads");
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
   Ints before = Blocks::spatialList({pads.begin(), middle}, 0, 0);
@@ -86,7 +86,7 @@ Value reduce(Node& node, BlockSource& source) {
 
 // Only the last part of a row of blocks may end inside of one.
 bool concatFits(Node& node, const Blocks& blocks) {
-  if (node.attrs().integer("axis") != 1) return true;
+  if (node.attrs().integer("axis") != 1 || blocks.isWhole()) return true;
   for (int i = 0; i + 1 < node.inputCount(); ++i)
     if (node.input(i).dim(1) % blocks.lanes() != 0) return false;
   return true;
@@ -96,14 +96,14 @@ Value concat(Node& node, BlockSource& source) {
   std::vector<Value> inputs = node.inputs();
   for (Value& v : inputs) v = source.blocked(v);
   Attrs attrs = node.attrs();
-  attrs.set("axis", int64_t{Blocks::axis(attrs.integer("axis"), node.type().rank())});
+  attrs.set("axis", int64_t{source.blocks.axisOrChannels(attrs.integer("axis"), node.type().rank())});
   return remade(node, source, inputs, std::move(attrs));
 }
 
 // Whole blocks of channels, from the start of one.
 bool sliceFits(Node& node, const Blocks& blocks) {
   const SliceNode v(node);
-  return v.starts()[1] % blocks.lanes() == 0 && (v.steps().empty() || v.steps()[1] == 1);
+  return blocks.isWhole() || (v.starts()[1] % blocks.lanes() == 0 && (v.steps().empty() || v.steps()[1] == 1));
 }
 
 Value slice(Node& node, BlockSource& source) {
@@ -112,8 +112,10 @@ Value slice(Node& node, BlockSource& source) {
   const auto rank = static_cast<size_t>(x.rank());
   SliceAttrs attrs{.starts = Ints(rank, 0), .sizes = source.blocks.dims(node.type().shape()), .steps = Ints(rank, 1)};
   for (int axis = 0; axis < node.type().rank(); ++axis) {
-    const auto from = static_cast<size_t>(axis), to = static_cast<size_t>(Blocks::axis(axis, node.type().rank()));
-    attrs.starts[to] = axis == 1 ? v.starts()[1] / source.blocks.lanes() : v.starts()[from];
+    const auto from = static_cast<size_t>(axis),
+               to = static_cast<size_t>(source.blocks.axisOrChannels(axis, node.type().rank()));
+    const bool blocks = axis == 1 && !source.blocks.isWhole();
+    attrs.starts[to] = blocks ? v.starts()[1] / source.blocks.lanes() : v.starts()[from];
     if (!v.steps().empty()) attrs.steps[to] = v.steps()[from];
   }
   return source.b.slice(x, attrs);
@@ -122,7 +124,7 @@ Value slice(Node& node, BlockSource& source) {
 // Channels are added in whole blocks, and only after a whole one.
 bool padFits(Node& node, const Blocks& blocks) {
   const PadNode v(node);
-  if (v.before()[1] == 0 && v.after()[1] == 0) return true;
+  if (blocks.isWhole() || (v.before()[1] == 0 && v.after()[1] == 0)) return true;
   return v.before()[1] % blocks.lanes() == 0 && v.x().dim(1) % blocks.lanes() == 0;
 }
 
@@ -132,8 +134,10 @@ Value pad(Node& node, BlockSource& source) {
   const Ints dims = source.blocks.dims(node.type().shape());
   PadAttrs attrs{.before = Ints(dims.size(), 0), .after = Ints(dims.size(), 0)};
   for (int axis = 0; axis < node.type().rank(); ++axis) {
-    const auto from = static_cast<size_t>(axis), to = static_cast<size_t>(Blocks::axis(axis, node.type().rank()));
-    attrs.before[to] = axis == 1 ? v.before()[1] / source.blocks.lanes() : v.before()[from];
+    const auto from = static_cast<size_t>(axis),
+               to = static_cast<size_t>(source.blocks.axisOrChannels(axis, node.type().rank()));
+    const bool blocks = axis == 1 && !source.blocks.isWhole();
+    attrs.before[to] = blocks ? v.before()[1] / source.blocks.lanes() : v.before()[from];
     attrs.after[to] = dims[to] - x.dim(static_cast<int>(to)) - attrs.before[to];
   }
   return source.b.pad(x, source.planar(v.value()), attrs);

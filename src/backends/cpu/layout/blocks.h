@@ -9,15 +9,21 @@ namespace aglow {
 class Blocks {
 public:
   explicit Blocks(int64_t lanes) : lanes_(lanes) {}
+  // All channels in one block, however many there are.
+  static Blocks whole() { return Blocks(0); }
 
+  bool isWhole() const { return lanes_ == 0; }
   int64_t lanes() const { return lanes_; }
+  int64_t lanesOf(int64_t channels) const { return isWhole() ? channels : lanes_; }
   int64_t count(int64_t channels) const;
 
   // Whether values of a type can have this form: a channel axis, elements, and no scales.
   static bool canHold(const Type& type);
-  // The blocked form of a planar shape, and where one of its axes other than the channels' lies in it.
+  // The blocked form of a planar shape, and where one of its axes other than the channels' lies in it; channels count
+  // in blocks where there are several of these.
   std::vector<int64_t> dims(const Shape& planar) const;
   static int axis(int64_t planarAxis, int rank);
+  int axisOrChannels(int64_t planarAxis, int rank) const;
   // A list with an entry for each spatial axis, for the blocked form: `missing` for axes that are put in, and `last`
   // for the lanes. An empty list stays empty.
   static std::vector<int64_t> spatialList(std::vector<int64_t> list, int64_t missing, int64_t last);

@@ -54,21 +54,13 @@ private:
     return true;
   }
 
-  // A convolution of planes whose vectors are half empty may stay as it is, if all around it is planar.
-  bool isHalfEmpty(const Node& conv, ConvForm form) const {
-    return form == ConvForm::Planar && 2 * conv.type().dim(1) <= blocks_.lanes();
-  }
-  static int64_t multiplications(const Node& conv) {
-    const Shape& filter = conv.input(1).shape();
-    return conv.type().elements() * (filter.elements() / filter[0]);
-  }
-
   void place(Node& node) {
     if (const auto conv = choice_.convs.find(&node); conv != choice_.convs.end()) {
       if (givesFilter(conv->second)) return;
-      const int vertex = isHalfEmpty(node, conv->second) ? cut_.addNode() : MinCut::kSource;
+      const std::optional<int64_t> gain = gainOf(node, conv->second, blocks_);
+      const int vertex = gain ? cut_.addNode() : MinCut::kSource;
       vertices_[&node] = vertex;
-      if (vertex != MinCut::kSource) cut_.addEdge(MinCut::kSource, vertex, multiplications(node));
+      if (gain) cut_.addEdge(MinCut::kSource, vertex, *gain);
     } else if (canHaveBlocks(node)) {
       const int vertex = cut_.addNode();
       vertices_[&node] = vertex;
@@ -97,7 +89,7 @@ private:
     if (const auto conv = choice_.convs.find(&user); conv != choice_.convs.end()) {
       if (use.slot == 0 && imageOf(user, conv->second) != user.input(0)) return std::nullopt;
       if (givesFilter(conv->second)) return std::nullopt;
-      return use.slot == 0 && !readsPlanes(conv->second) ? MinCut::kSource : MinCut::kSink;
+      return use.slot == 0 && !readsPlanes(conv->second) ? vertexOf(user) : MinCut::kSink;
     }
     if (isPassedBy(user)) return std::nullopt;
     if (leadsToChannelsLast(user) || leadsFromChannelsLast(user) || observesChannels(user)) return std::nullopt;
@@ -114,7 +106,7 @@ private:
       if (const std::optional<int> wanted = wantedBy(use)) readers.push_back(*wanted);
     if (std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == maker; })) return;
     const Shape& shape = node.type().shape();
-    const bool isView = hasNoPlane(shape) && shape[1] % blocks_.lanes() == 0;
+    const bool isView = hasNoPlane(shape) && shape[1] % blocks_.lanesOf(shape[1]) == 0;
     const int64_t cost = isView ? 1 : kStart + kMove * (shape.elements() + blockedElements(shape));
     const int toPlanar = cut_.addNode();
     const int toBlocks = cut_.addNode();

@@ -4,6 +4,8 @@
 #include "backends/cpu/layout/blocked_ops.h"
 #include "rewrite/pass.h"
 
+#include <optional>
+
 namespace aglow {
 
 enum class ConvForm : uint8_t {
@@ -18,11 +20,14 @@ enum class ConvForm : uint8_t {
   Halves,          // NarrowConv of bf16
   Taps,            // TapProducts: the image and the filter are maps, with batch and channels exchanged
   PlanarTaps,      // TapProducts that reads the image as it is
+  Last,            // ChannelsLastConv, where all channels are one block
+  PlanarLast,      // ChannelsLastConv that reads the image as it is
 };
 
 // Whether the image is read as it is, in planes.
 inline bool readsPlanes(ConvForm form) {
-  return form == ConvForm::Planar || form == ConvForm::FewBytes || form == ConvForm::PlanarTaps;
+  return form == ConvForm::Planar || form == ConvForm::FewBytes || form == ConvForm::PlanarTaps ||
+         form == ConvForm::PlanarLast;
 }
 // Whether the result is a filter, which has no blocks.
 inline bool givesFilter(ConvForm form) { return form == ConvForm::Taps || form == ConvForm::PlanarTaps; }
@@ -34,6 +39,9 @@ struct ConvForms {
   bool matrix = false;  // bf16 on matrix registers
 };
 ConvForm convFormOf(Node& node, const Blocks& blocks, const ConvForms& forms);
+
+// What stays undone of a convolution that is left planar, as elements that are moved; none: it must not be.
+std::optional<int64_t> gainOf(const Node& conv, ConvForm form, const Blocks& blocks);
 
 // The value that a convolution in this form reads: its operand, or the bytes that this is made of.
 Value imageOf(Node& node, ConvForm form);
