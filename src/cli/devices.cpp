@@ -42,16 +42,16 @@ std::string asText(const std::vector<opencl::Device>& devices, const std::vector
     const opencl::Device& device = devices[i];
     out += fmt::format(
         "opencl:{}  {} ({}, {}), {}, driver {}\n"
-        "    {} compute units at {} MHz, groups of {} items with {} KiB, {} MiB of memory{}, buffers of {} MiB\n"
-        "    f64 {}, f16 {}{}\n"
+        "    {} compute units{}, groups of {} items with {} KiB, {} MiB of memory{}, buffers of {} MiB\n"
+        "    f64 {}, f16 {}, kernels as source{}{}{}\n"
         "    {} ({}), by {}; extensions of interest: {}\n"
         "    peak {}\n",
         device.address(), device.name, typeName(device.type), device.platformName, device.version, device.driver,
-        device.computeUnits, device.clockMhz, device.groupItems, device.localBytes >> 10, device.globalBytes / kMiB,
-        device.unifiedMemory ? " shared with the host" : "", device.allocationBytes / kMiB,
-        device.doubles ? "yes" : "no", device.halves ? "yes" : "in f32", device.available ? "" : "; not available",
-        device.platformName, device.platformVersion, device.vendor, fmt::join(ofInterest(device), " "),
-        peakText(peaks[i]));
+        device.computeUnits, device.clockMhz > 0 ? fmt::format(" at {} MHz", device.clockMhz) : "", device.groupItems,
+        device.localBytes >> 10, device.globalBytes / kMiB, device.unifiedMemory ? " shared with the host" : "",
+        device.allocationBytes / kMiB, device.doubles ? "yes" : "no", device.halves ? "yes" : "in f32",
+        device.il.empty() ? "" : " or ", device.il, device.available ? "" : "; not available", device.platformName,
+        device.platformVersion, device.vendor, fmt::join(ofInterest(device), " "), peakText(peaks[i]));
   }
   return out.empty() ? "no platform of OpenCL has a device\n" : out;
 }
@@ -80,6 +80,7 @@ std::string asJson(const std::vector<opencl::Device>& devices, const std::vector
                     {"unified_memory", device.unifiedMemory},
                     {"f64", device.doubles},
                     {"f16", device.halves},
+                    {"il", device.il},
                     {"extensions", device.extensions}});
     if (const std::optional<MachinePeak>& peak = peaks[i]) {
       list.back()["peak_gflops"] = peak->flops * 1e-9;

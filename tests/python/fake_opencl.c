@@ -1,6 +1,6 @@
 /* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and of
    memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow; a
-   number after a colon (memory:3, lost:2) is that of the first call that fails. `discrete` has memory of its own; buffer:N,
+   number after a colon (memory:3, lost:2) is that of the first call that fails. `discrete` has memory of its own, `no-clock` does not tell its clock, and `spirv`:N takes SPIR-V 1.N; buffer:N,
    group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local memory. Words stand
    beside each other with commas. Objects that are not released are counted, and the count is printed when the process ends;
    what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of interest, with its bytes. */
@@ -17,6 +17,7 @@ enum {
   ALLOCATION_FAILURE = -4,
   OUT_OF_RESOURCES = -5,
   BUILD_FAILURE = -11,
+  INVALID_VALUE = -30,
   INVALID_QUEUE = -36,
   INVALID_BINARY = -42
 };
@@ -104,6 +105,7 @@ int32_t clGetDeviceIDs(void* p, uint64_t type, uint32_t room, void** ids, uint32
 }
 int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t* size) {
   (void)d;
+  char il[32];
   uint64_t number = 1;
   switch (what) {
     case 0x102B:
@@ -116,6 +118,13 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
       return text(room, place, size, "OpenCL 1.2 fake");
     case 0x1030:
       return text(room, place, size, fails("no-f64", NULL) ? "cl_khr_none" : "cl_khr_none cl_khr_fp64 cl_khr_subgroups");
+    case 0x105B:
+      if (!asked("spirv")) return INVALID_VALUE;
+      snprintf(il, sizeof il, "SPIR-V_1.%ld", asked("spirv"));
+      return text(room, place, size, il);
+    case 0x100C:
+      number = asked("no-clock") ? 0 : 1000;
+      break;
     case 0x1000:
       number = 4;
       break;

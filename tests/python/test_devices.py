@@ -67,6 +67,12 @@ def test_devices_of_the_fake(program, fake):
     text = process.run([program, "devices"], env={**os.environ, **fake("")}).out
     assert "opencl:0/0" in text and "fake device" in text and "peak not measured" in text
     assert "cl_khr_fp64 cl_khr_subgroups\n" in text
+    assert "1 compute units at 1000 MHz" in text and "kernels as source\n" in text and device["il"] == ""
+
+
+def test_devices_tell_what_they_know(program, fake):
+    outcome = process.run([program, "devices"], env={**os.environ, **fake("no-clock,spirv:4")})
+    assert "1 compute units, groups of" in outcome.out and "kernels as source or SPIR-V_1.4\n" in outcome.out
 
 
 def test_a_peak_is_kept(program, fake, tmp_path):

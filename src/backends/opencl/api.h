@@ -48,6 +48,7 @@ enum Info : uint32_t {
   kDeviceVersion = 0x102F,
   kDeviceExtensions = 0x1030,
   kDeviceUnifiedMemory = 0x1035,
+  kDeviceIlVersion = 0x105B,
   kDeviceWarpOfNvidia = 0x4003,
   kDeviceWavefrontOfAmd = 0x4043,
   kDeviceSubGroupsOfIntel = 0x4108,

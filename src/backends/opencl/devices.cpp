@@ -59,6 +59,7 @@ Device describe(const Api& api, Platform platform, DeviceId id) {
   device.driver = textOf(api.GetDeviceInfo, id, kDriverVersion);
   std::istringstream extensions(textOf(api.GetDeviceInfo, id, kDeviceExtensions));
   for (std::string word; extensions >> word;) device.extensions.push_back(word);
+  device.il = textOf(api.GetDeviceInfo, id, kDeviceIlVersion);
   device.doubles = device.has("cl_khr_fp64");
   device.halves = device.has("cl_khr_fp16");
   device.exactQuotients = (numberOf<Bits>(api, id, kDeviceFloatConfig) & kExactQuotients) != 0;

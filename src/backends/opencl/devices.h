@@ -16,13 +16,14 @@ struct Device {
   int platformNumber = 0, number = 0;  // from 0, as the loader lists them
   std::string platformName, platformVersion, name, vendor, version, driver;
   std::vector<std::string> extensions;
+  std::string il;  // what it takes besides source, as "SPIR-V_1.0 SPIR-V_1.2"
   Bits type = 0;
   bool available = false, unifiedMemory = false;
-  bool doubles = false, halves = false;  // f64 and f16 arithmetic
-  bool pairs = false;                    // f64 of models are two f32 each, as was asked for
-  bool ptx = false;                      // kernels may have NVIDIA's own instructions (takesPtx)
-  bool exactQuotients = false;           // can round quotients and roots of f32 to nearest
-  uint32_t computeUnits = 0, clockMhz = 0;
+  bool doubles = false, halves = false;     // f64 and f16 arithmetic
+  bool pairs = false;                       // f64 of models are two f32 each, as was asked for
+  bool ptx = false;                         // kernels may have NVIDIA's own instructions (takesPtx)
+  bool exactQuotients = false;              // can round quotients and roots of f32 to nearest
+  uint32_t computeUnits = 0, clockMhz = 0;  // 0: it does not tell
   uint64_t globalBytes = 0, localBytes = 0, allocationBytes = 0;  // the last: of one buffer, at most
   uint64_t groupItems = 0;
   // Items that run in step, where the device tells; floats of the vectors that an item had best compute with.

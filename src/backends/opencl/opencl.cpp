@@ -46,8 +46,8 @@ void OpenClBackend::tune(device::TuneOptions options) {
 // is some ten times as fast as the way to it.
 LatencyModel OpenClBackend::latencies() const {
   const bool gpu = (device_.type & opencl::kTypeGpu) != 0;
-  const double flopsAtOnce = gpu ? 256 : 32;
-  LatencyModel model{.flopsPerSecond = std::max(1e9, 1e6 * device_.computeUnits * device_.clockMhz * flopsAtOnce),
+  const double flopsAtOnce = gpu ? 256 : 32, clockMhz = device_.clockMhz > 0 ? device_.clockMhz : 1000;
+  LatencyModel model{.flopsPerSecond = std::max(1e9, 1e6 * device_.computeUnits * clockMhz * flopsAtOnce),
                      .bytesPerSecond = gpu ? 500e9 : 20e9,
                      .startSeconds = 5e-6,
                      .copyBytesPerSecond = device_.unifiedMemory ? 10e9 : 12e9,
