@@ -17,7 +17,7 @@ struct BundleFiles {
 BundleFiles bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs);
 
 // What is the same in all of them, with $name and $NAME for the bundle's name.
-const char* bundleTypes();
+const char* bundleIncludes();
 const char* bundleHost();
 const char* bundleState();
 

@@ -4,7 +4,7 @@
 
 namespace aglow::opencl {
 
-const char* bundleTypes() {
+const char* bundleIncludes() {
   return R"(
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -14,41 +14,6 @@ const char* bundleTypes() {
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ARENA, WEIGHTS, STATE, IO, FAULTS, BUFFERS };
-
-/* An argument of a kernel: where in which buffer. */
-struct place {
-  int buffer;
-  cl_ulong offset;
-};
-struct step {
-  int kernel, instruction;
-  size_t items[2], group[2];
-  int first, count; /* of its places */
-};
-struct tensor {
-  size_t offset, bytes;
-  int reads, writes;
-};
-/* What a kernel notes of an index that lies outside of its axis. */
-struct fault {
-  cl_int seen, unused;
-  cl_long index;
-};
-struct entry {
-  const struct step *steps;
-  int step_count;
-  const struct place *places;
-  const struct tensor *tensors;
-  int tensor_count;
-  const int *checked; /* instructions, by the number of their fault */
-  int checked_count;
-};
-struct initial {
-  size_t offset, bytes;
-  int64_t from; /* in the constants; -1: zeros */
-};
 )";
 }
 
