@@ -93,7 +93,7 @@ static std::string listed(const auto& rows) {
 }
 
 std::vector<Option> ModelOptions::options() {
-  backend = defaultBackend();
+  if (backend.empty()) backend = defaultBackend();
   static const std::string kBackends = fmt::format("One of: {}", fmt::join(backendNames(), ", "));
   static const std::string kPhases = [] {
     std::vector<std::string_view> names;

@@ -1,5 +1,4 @@
 """Bundles for devices: C files that run a model's kernels by OpenCL alone, compared bit by bit with the backend."""
-import os
 import pathlib
 import re
 import shutil
@@ -9,12 +8,12 @@ import onnx
 import pytest
 from bundle_models import MODELS
 from bundles import check, run
+from device_bundles import DeviceBundle
 from harness import process
 from onnx import TensorProto, helper
 
 HERE = pathlib.Path(__file__).resolve().parent
 COUNTER = HERE.parents[1] / "examples" / "counter" / "counter.graph"
-WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,43 +25,6 @@ def device(program):
         pytest.skip("this machine has no OpenCL device")
     if not pathlib.Path("/usr/include/CL/cl.h").is_file() or shutil.which("g++") is None:
         pytest.skip("OpenCL's headers are not installed")
-
-
-class DeviceBundle:
-    def __init__(self, program, folder, path, *options):
-        self.folder, self.name = folder, path.stem
-        check(program, "compile", path, "-o", folder / "out", "--emit", "bundle", "--backend", "opencl", *options)
-        self.header = (folder / "out" / f"{self.name}.h").read_text()
-
-    def number(self, macro):
-        return int(re.search(rf"#define {self.name.upper()}_{macro} (\d+)", self.header).group(1))
-
-    def build(self, entry, language="c99"):
-        out, compiler = self.folder / "out", ["gcc", "-std=c99"] if language == "c99" else ["g++", "-x", "c++"]
-        upper = entry.upper()
-        macros = [f"-DBUNDLE={self.name}", f'-DHEADER="{self.name}.h"', f"-DENTRY={entry}",
-                  f"-DCONSTANTS_BYTES={self.name.upper()}_CONSTANTS_BYTES", f"-DMUTABLE_BYTES={upper}_MUTABLE_BYTES"]
-        if "_STATE_BYTES" in self.header:
-            macros.append(f"-DSTATE_BYTES={self.name.upper()}_STATE_BYTES")
-        check(*compiler, *WARNINGS, f"-I{out}", *macros, HERE / "device_bundle_driver.c", out / f"{self.name}.c", "-o",
-              self.folder / "driver", "-lOpenCL")
-
-    def run(self, memory, calls=1, weights=None, **environment):
-        (self.folder / "in.bin").write_bytes(memory)
-        return check(self.folder / "driver", weights or self.folder / "out" / f"{self.name}.weights.bin", calls,
-                     self.folder / "in.bin", cwd=self.folder, env={**os.environ, **environment}).splitlines()
-
-    def memory(self, values):
-        """Inputs at their offsets: values by macro."""
-        entry = bytearray(self.number("MUTABLE_BYTES"))
-        for name, value in values.items():
-            at = self.number(f"{name}_OFFSET")
-            entry[at:at + value.nbytes] = value.tobytes()
-        return bytes(entry)
-
-    def output(self, name, like):
-        at = self.number(f"{name}_OFFSET")
-        return (self.folder / "out.bin").read_bytes()[at:at + like.nbytes]
 
 
 def lstm():
@@ -162,6 +124,23 @@ def test_faults(gathers, tmp_path):
     (tmp_path / "vendors").mkdir()
     assert gathers.run(good, OCL_ICD_VENDORS=str(tmp_path / "vendors"))[0] == "open 3"
     assert gathers.run(good, DEVICE="0/0") == ["open 0", "run 0 0"]
+
+
+def test_new_weights(program, tmp_path):
+    """The header notes what the bundle was compiled for."""
+    model, _ = MODELS["mlp"]()
+    path = tmp_path / "mlp.onnx"
+    onnx.save(model, path)
+    bundle = DeviceBundle(program, tmp_path, path, "--dim", "batch=5")
+    assert "--backend opencl" in re.search(r'#define MLP_OPTIONS "(.*)"', bundle.header).group(1)
+    for tensor in model.graph.initializer:
+        tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) + 1, tensor.name))
+    onnx.save(model, path)
+    check(program, "pack-weights", path, "--for", tmp_path / "out" / "mlp")
+    (tmp_path / "new").mkdir()
+    DeviceBundle(program, tmp_path / "new", path, "--dim", "batch=5")
+    packed, compiled = ((tmp_path / folder / "mlp.weights.bin").read_bytes() for folder in ("out", "new/out"))
+    assert packed == compiled
 
 
 def test_refused(program, tmp_path):
