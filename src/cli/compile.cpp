@@ -281,6 +281,7 @@ CodeFileOptions EmitOptions::codeOptions() const {
                        .folder = toFolder() ? outputDir : "",
                        .threads = threads,
                        .weightsInC = weights == "c",
+                       .spirv = kernels == "spirv",
                        .debug = debug};
   for (const std::string& what : emit)
     if (isOneOf(what, kCodeEmits)) code.emit.insert(what);
@@ -372,6 +373,12 @@ Command compileCommand(std::shared_ptr<EmitOptions> options) {
         .doc = "Weights of a bundle: bin, a file to map; c, a C array",
         .type = "FORM",
         .check = OneOf{"bin,c"},
+        .showDefault = true},
+       {.names = "--kernels",
+        .place = &options->kernels,
+        .doc = "Kernels of a bundle for devices: source; spirv, as SPIR-V beside it, for devices that take that",
+        .type = "FORM",
+        .check = OneOf{"source,spirv"},
         .showDefault = true},
        {"--external-data", &options->externalData,
         "Keep the tensors of --emit onnx in a file of their own beside the model"},

@@ -12,7 +12,7 @@ struct EmitOptions {
   ModelOptions model;
   std::vector<std::string> emit;
   std::vector<int64_t> batches;
-  std::string outputDir, name, prefix, weights = "bin";
+  std::string outputDir, name, prefix, weights = "bin", kernels = "source";
   std::string maxSize;
   bool threads = false, debug = false, externalData = false, sizes = false, json = false;
 

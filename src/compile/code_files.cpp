@@ -6,6 +6,7 @@
 #include "backends/csource/bundle.h"
 #include "backends/csource/csource.h"
 #include "backends/opencl/bundle.h"
+#include "backends/opencl/kernels.h"
 #include "backends/opencl/opencl.h"
 
 #ifdef AGLOW_LLVM
@@ -75,9 +76,13 @@ Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const Op
   AGLOW_OK(addEntries(bundle, sources, options));
   const std::string base = options.folder + "/" + options.name;
   if (options.weightsFor) return addWeights(files, bundle, base);
-  const opencl::BundleFiles made = opencl::bundleFiles(bundle, backend.shape(), backend.device().pairs);
+  std::optional<device::SpirvTarget> target;
+  if (options.spirv) target = opencl::spirvTarget(backend.device());
+  AGLOW_TRY(const opencl::BundleFiles made,
+            opencl::bundleFiles(bundle, backend.shape(), backend.device().pairs, target));
   AGLOW_OK(files.add(base + ".c", made.host));
   AGLOW_OK(files.add(base + ".cl", made.kernels));
+  if (target) AGLOW_OK(files.add(base + ".spv", made.spirv));
   AGLOW_OK(files.add(base + ".h", codegen::bundleHeader(bundle)));
   return addWeights(files, bundle, base);
 }
@@ -112,6 +117,11 @@ Result<std::string> addCodeFiles(FileSet& files, std::vector<CodeSource> sources
     AGLOW_OK(addDeviceFiles(files, sources, *device, options));
     return std::string();
   }
+  if (options.spirv)
+    return Error{.code = Code::Usage,
+                 .message = "--kernels spirv is of bundles for devices",
+                 .where = {},
+                 .hint = "--emit bundle --backend opencl"};
   if (const auto* source = dynamic_cast<const CSourceBackend*>(backend.get()))
     return addSourceFiles(files, sources, *source, options);
   const auto* cpu = dynamic_cast<const CpuBackend*>(backend.get());

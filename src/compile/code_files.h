@@ -22,6 +22,7 @@ struct CodeFileOptions {
   std::string folder;  // empty: nothing is written, and only the text of asm and llvm comes back
   bool threads = false;
   bool weightsInC = false;
+  bool spirv = false;         // kernels of devices as SPIR-V beside their source
   bool debug = false;         // with the instructions of each entry as NAME.ir
   std::string recorded = {};  // the words that ask for this bundle again
   // The weights alone, for code that has this layout.

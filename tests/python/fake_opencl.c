@@ -1,9 +1,11 @@
 /* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and of
-   memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow; a
-   number after a colon (memory:3, lost:2) is that of the first call that fails. `discrete` has memory of its own, `no-clock` does not tell its clock, and `spirv`:N takes SPIR-V 1.N; buffer:N,
-   group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local memory. Words stand
-   beside each other with commas. Objects that are not released are counted, and the count is printed when the process ends;
-   what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of interest, with its bytes. */
+   memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow, and
+   of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails.
+   `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` does not tell its clock, and spirv:N takes
+   SPIR-V 1.N; buffer:N, group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local
+   memory. Words stand beside each other with commas. Objects that are not released are counted, and the count is printed
+   when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of
+   interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +31,7 @@ struct object {
   uint32_t mark;
   void* bytes; /* of a buffer that was mapped */
   void* host;  /* of one that is the host's */
+  int il;      /* of a program: it came as SPIR-V */
 };
 enum { MARK = 0xC10B7EC7u };
 
@@ -125,6 +128,9 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
     case 0x100C:
       number = asked("no-clock") ? 0 : 1000;
       break;
+    case 0x100D:
+      number = asked("narrow") ? 32 : 64;
+      break;
     case 0x1000:
       number = 4;
       break;
@@ -196,6 +202,23 @@ void* clCreateProgramWithBinary(void* c, uint32_t n, void* const* d, const size_
   if (taken != NULL) *taken = bad ? INVALID_BINARY : 0;
   return made(status, bad ? INVALID_BINARY : 0);
 }
+/* Not among what the loader exports: it is one of OpenCL 1.2. */
+static void* with_il(void* c, const void* words, size_t bytes, int32_t* status) {
+  const int bad = fails("il", NULL) || bytes % 4 != 0 || bytes < 20 || *(const uint32_t*)words != 0x07230203;
+  struct object* program = made(status, bad ? INVALID_VALUE : 0);
+  (void)c;
+  note_bytes(bad ? "refused" : "spirv", bytes);
+  if (program != NULL) program->il = 1;
+  return program;
+}
+void* clGetExtensionFunctionAddressForPlatform(void* p, const char* name) {
+  void* (*const call)(void*, const void*, size_t, int32_t*) = with_il;
+  void* address = NULL;
+  (void)p;
+  if (strcmp(name, "clCreateProgramWithILKHR") == 0 && asked("spirv") && !asked("no-il-call"))
+    memcpy(&address, &call, sizeof address);
+  return address;
+}
 int32_t clGetProgramInfo(void* p, uint32_t what, size_t room, void* place, size_t* size) {
   const size_t bytes = 11;
   (void)p;
@@ -204,10 +227,11 @@ int32_t clGetProgramInfo(void* p, uint32_t what, size_t room, void* place, size_
   return 0;
 }
 int32_t clBuildProgram(void* p, uint32_t n, void* const* d, const char* options, void* f, void* u) {
-  (void)p, (void)n, (void)d, (void)f, (void)u;
+  const struct object* program = p;
+  (void)n, (void)d, (void)f, (void)u;
   /* Without f64, kernels have to do without. */
-  if (fails("no-f64", NULL) && strstr(options, "-DPAIRS") == NULL) return BUILD_FAILURE;
-  return fails("build", NULL) ? BUILD_FAILURE : 0;
+  if (fails("no-f64", NULL) && !program->il && strstr(options, "-DPAIRS") == NULL) return BUILD_FAILURE;
+  return fails(program->il ? "il-build" : "build", NULL) ? BUILD_FAILURE : 0;
 }
 int32_t clGetProgramBuildInfo(void* p, void* d, uint32_t what, size_t room, void* place, size_t* size) {
   (void)p, (void)d, (void)what;

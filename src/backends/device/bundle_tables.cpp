@@ -29,7 +29,8 @@ MemoryPlan planOf(const BundleEntry& entry) {
 
 }  // namespace
 
-BundleTables::BundleTables(const codegen::Bundle& bundle, const codegen::DeviceShape& shape) : bundle_(bundle) {
+BundleTables::BundleTables(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs)
+    : bundle_(bundle), pairs_(pairs) {
   bytes_[kWeights] = static_cast<uint64_t>(bundle.constants.bytes());
   bytes_[kState] = static_cast<uint64_t>(bundle.stateBytes);
   for (const BundleEntry& entry : bundle.entries) {
@@ -141,10 +142,13 @@ void BundleTables::ofAll() {
     return fmt::format("{{{}, {}, {}}}", state.offset, state.region.type.bytes(), state.initial);
   });
   put("\nstatic const size_t buffer_bytes[BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
+  const bool f64 = !pairs_ && std::any_of(loaded_.begin(), loaded_.end(), [&](const Loaded& loaded) {
+    return !loaded.computesF64(kernels_).empty();
+  });
   put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {},\n"
-      "       NEEDS_F64 = {:d} }};\n",
+      "       NEEDS_F64 = {:d}, F64_PAIRS = {:d} }};\n",
       std::max<size_t>(steps_, 1), std::max<size_t>(faults_, 1), loaded_.size(), bundle_.states.size(), groupItems_,
-      codegen::kStatusBits, kernels_.source({}).find("double") != std::string::npos);
+      codegen::kStatusBits, f64, pairs_);
   put("#define LARGEST_BUFFER UINT64_C({})\n", *std::max_element(bytes_.begin(), bytes_.end()));
 }
 

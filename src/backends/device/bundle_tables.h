@@ -15,7 +15,8 @@ namespace aglow::device {
 
 class BundleTables {
 public:
-  BundleTables(const codegen::Bundle& bundle, const codegen::DeviceShape& shape);
+  // With pairs, f64 are two f32 each on any device.
+  BundleTables(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs);
 
   // Of all entries.
   const KernelTexts& kernels() const { return kernels_; }
@@ -33,6 +34,7 @@ private:
   void ofAll();
 
   const codegen::Bundle& bundle_;
+  bool pairs_;
   KernelTexts kernels_;
   std::vector<MemoryPlan> plans_;  // by entry
   std::vector<Loaded> loaded_;

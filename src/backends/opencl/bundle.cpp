@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "backends/cpu/bundle/c_names.h"
 #include "backends/device/bundle_tables.h"
@@ -22,6 +23,18 @@ std::string kernelText(std::string_view source) {
   return text + "};\n";
 }
 
+// The module as numbers, which are the same in any order of bytes.
+std::string spirvWords(std::string_view spirv, const device::SpirvTarget& target) {
+  std::string text = fmt::format("\nenum {{ SPIRV_F64 = {:d} }};\nstatic const cl_uint kernel_words[] = {{",
+                                 !target.extensions.empty());
+  for (size_t at = 0; at < spirv.size(); at += sizeof(uint32_t)) {
+    uint32_t word = 0;
+    std::memcpy(&word, spirv.data() + at, sizeof word);
+    text += fmt::format("{}{:#x},", at % 64 == 0 ? "\n  " : " ", word);
+  }
+  return text + "\n};\n" + bundleSpirv();
+}
+
 // With the bundle's name in it.
 std::string named(std::string text, const std::string& bundle) {
   for (const auto& [word, name] :
@@ -33,15 +46,20 @@ std::string named(std::string text, const std::string& bundle) {
 
 }  // namespace
 
-BundleFiles bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape) {
-  device::BundleTables tables(bundle, shape);
-  BundleFiles files{.host = {}, .kernels = tables.kernels().source(codegen::openClPrelude())};
+Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs,
+                                const std::optional<device::SpirvTarget>& target) {
+  device::BundleTables tables(bundle, shape, pairs);
+  BundleFiles files{.host = {}, .kernels = tables.kernels().source(codegen::openClPrelude()), .spirv = {}};
+  if (target) {
+    AGLOW_TRY(files.spirv, device::spirvOf(files.kernels, *target));
+  }
   files.host = fmt::format(
       "/* {0}: runs on a device by OpenCL, compiled by Aglow {1}. Link with -lOpenCL. */\n#include \"{0}.h\"\n",
       bundle.name, AGLOW_VERSION);
   files.host += bundleIncludes();
   files.host += device::BundleTables::types();
   files.host += kernelText(files.kernels);
+  files.host += target ? spirvWords(files.spirv, *target) : bundleSourceAlone();
   files.host += tables.text();
   files.host += named(bundleHost(), bundle.name);
   if (bundle.stateBytes > 0) files.host += named(bundleState(), bundle.name);

@@ -17,6 +17,68 @@ const char* bundleIncludes() {
 )";
 }
 
+// The call is found at run time: it is of OpenCL 2.1, and the program links and runs with loaders of 1.2.
+const char* bundleSpirv() {
+  return R"(
+enum { DEVICE_IL_VERSION = 0x105B };
+typedef cl_program(CL_API_CALL *create_with_il)(cl_context, const void *, size_t, cl_int *);
+
+static int takes_spirv(cl_device_id id) {
+  const unsigned major = kernel_words[1] >> 16 & 255, minor = kernel_words[1] >> 8 & 255;
+  const char *at;
+  char *list;
+  size_t length = 0;
+  cl_uint bits = 0;
+  int taken = 0;
+  clGetDeviceInfo(id, CL_DEVICE_ADDRESS_BITS, sizeof bits, &bits, NULL);
+  if (bits != 64) return 0; /* of its addresses */
+  if (clGetDeviceInfo(id, DEVICE_IL_VERSION, 0, NULL, &length) != CL_SUCCESS || length == 0) return 0;
+  list = (char *)calloc(length + 1, 1);
+  if (list == NULL) return 0;
+  if (clGetDeviceInfo(id, DEVICE_IL_VERSION, length, list, NULL) == CL_SUCCESS)
+    for (at = strstr(list, "SPIR-V_"); at != NULL; at = strstr(at + 1, "SPIR-V_")) {
+      unsigned of_device[2] = {0, 0};
+      if (sscanf(at, "SPIR-V_%u.%u", &of_device[0], &of_device[1]) == 2)
+        taken |= of_device[0] == major && of_device[1] >= minor;
+    }
+  free(list);
+  return taken;
+}
+
+static int has_doubles(cl_device_id id);
+
+/* The kernels, built; NULL where the device does not take them as SPIR-V: it gets their source. */
+static cl_program from_spirv(cl_context context, cl_device_id id, const char *options) {
+  static const char *const names[] = {"clCreateProgramWithILKHR", "clCreateProgramWithIL"};
+  cl_platform_id platform = NULL;
+  void *address = NULL;
+  create_with_il create;
+  cl_program program;
+  cl_int number = CL_SUCCESS;
+  int i;
+  if (!takes_spirv(id) || (SPIRV_F64 && !has_doubles(id))) return NULL;
+  if (clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS) return NULL;
+  for (i = 0; i < 2 && address == NULL; ++i) address = clGetExtensionFunctionAddressForPlatform(platform, names[i]);
+  if (address == NULL) return NULL;
+  memcpy(&create, &address, sizeof create);
+  program = create(context, kernel_words, sizeof kernel_words, &number);
+  if (number != CL_SUCCESS || program == NULL) return NULL;
+  if (clBuildProgram(program, 1, &id, options, NULL, NULL) == CL_SUCCESS) return program;
+  clReleaseProgram(program);
+  return NULL;
+}
+)";
+}
+
+const char* bundleSourceAlone() {
+  return R"(
+static cl_program from_spirv(cl_context context, cl_device_id id, const char *options) {
+  (void)context, (void)id, (void)options;
+  return NULL;
+}
+)";
+}
+
 const char* bundleHost() {
   return R"(
 struct $name_device {
@@ -141,15 +203,18 @@ static int choose($name_device *device, const char *wanted) {
 
 static int build($name_device *device) {
   cl_device_fp_config config = 0;
-  char options[96] = "-w -cl-std=CL1.2";
+  const char *exact = "-cl-fp32-correctly-rounded-divide-sqrt";
+  char options[80];
   cl_int number = CL_SUCCESS;
+  clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+  if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) == 0) exact = "";
+  device->program = from_spirv(device->context, device->id, exact);
+  if (device->program != NULL) return $NAME_OK;
   device->program = clCreateProgramWithSource(device->context, sizeof kernel_text / sizeof *kernel_text,
                                               (const char **)kernel_text, NULL, &number);
   if (number != CL_SUCCESS) return failed(device, "clCreateProgramWithSource", number);
-  clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
-  if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0)
-    strcat(options, " -cl-fp32-correctly-rounded-divide-sqrt");
-  if (F64_PAIRS || !has_doubles(device->id)) strcat(options, " -DPAIRS");
+  snprintf(options, sizeof options, "-w -cl-std=CL1.2 %s%s", exact,
+           F64_PAIRS || !has_doubles(device->id) ? " -DPAIRS" : "");
   number = clBuildProgram(device->program, 1, &device->id, options, NULL, NULL);
   if (number == CL_SUCCESS) return $NAME_OK;
   say(device, $NAME_DEVICE_FAULT, "clBuildProgram failed with error %d: ", (int)number);

@@ -96,6 +96,28 @@ bool takesPtx(const Device& device) {
   return fromSource(asked, (*driver)->context(), codegen::openClPrelude() + codegen::ptxTrial(), log).ok();
 }
 
+device::SpirvTarget spirvTarget(const Device& device) {
+  device::SpirvTarget target;
+  if (device.computesPairs())
+    target.macros.emplace_back("PAIRS");
+  else
+    target.extensions.emplace_back("cl_khr_fp64");
+  const auto driver = Driver::of(device);
+  if (!driver.ok()) return target;
+  // Asked by kernels that are there or not: compilers of some drivers say on stderr what they do not like.
+  constexpr const char* kMacros[] = {"FP_FAST_FMAF", "FP_FAST_FMA"};
+  std::string text = "__kernel void trial() {}\n", log;
+  for (const char* name : kMacros) text += fmt::format("#ifdef {0}\n__kernel void has_{0}() {{}}\n#endif\n", name);
+  const Result<OwnBuilt> trial = fromSource(device, (*driver)->context(), text, log);
+  if (!trial.ok()) return target;
+  for (const char* name : kMacros) {
+    int32_t number = kSuccess;
+    Kernel kernel = device.api->CreateKernel(trial->get(), fmt::format("has_{}", name).c_str(), &number);
+    if (owned<OwnKernel>(*device.api, "clCreateKernel", kernel, number).ok()) target.macros.emplace_back(name);
+  }
+  return target;
+}
+
 Status KernelSet::build(const Device& device, Context context, const std::string& cache) {
   device_ = device;
   if (count() == 0) return {};

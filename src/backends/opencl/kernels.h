@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/device/kernel_texts.h"
+#include "backends/device/spirv.h"
 #include "backends/opencl/devices.h"
 #include "backends/opencl/handles.h"
 
@@ -11,6 +12,9 @@ namespace aglow::opencl {
 
 // Whether its driver takes what kernels have of NVIDIA's own instructions: found out by building some.
 bool takesPtx(const Device& device);
+
+// For SPIR-V that comes to the same as source for its driver: what kernels ask that compiler.
+device::SpirvTarget spirvTarget(const Device& device);
 
 class KernelSet : public device::KernelTexts {
 public:
