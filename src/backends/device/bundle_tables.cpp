@@ -142,9 +142,8 @@ void BundleTables::ofAll() {
     return fmt::format("{{{}, {}, {}}}", state.offset, state.region.type.bytes(), state.initial);
   });
   put("\nstatic const size_t buffer_bytes[BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
-  const bool f64 = !pairs_ && std::any_of(loaded_.begin(), loaded_.end(), [&](const Loaded& loaded) {
-    return !loaded.computesF64(kernels_).empty();
-  });
+  const bool f64 = !pairs_ && std::any_of(loaded_.begin(), loaded_.end(),
+                                          [&](const Loaded& loaded) { return !loaded.computesF64(kernels_).empty(); });
   put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {},\n"
       "       NEEDS_F64 = {:d}, F64_PAIRS = {:d} }};\n",
       std::max<size_t>(steps_, 1), std::max<size_t>(faults_, 1), loaded_.size(), bundle_.states.size(), groupItems_,
