@@ -16,11 +16,12 @@ constexpr int64_t kMostBits = 31;
 // An image or result as if it were planar.
 Shape planes(const Shape& s) { return s.rank() == 4 ? s : Shape{s[0], s[4], s[2], s[3]}; }
 
-ProductSizes sizesOf(const Shape& filter, const Shape& y) {
+ProductSizes sizesOf(const Shape& x, const Shape& filter, const Shape& y) {
   return {.m = y[0] * y[2] * y[3],
           .n = filter[0],
           .k = filter[1] * filter[2] * filter[3],
           .held = ElemKind::Float16,
+          .gathers = x.rank() == 4,
           .alongK = true};
 }
 
@@ -68,16 +69,17 @@ Side imageOf(const KernelWriter& writer, const Sliding& sliding) {
 Decision takesChannelsLast(const Attrs& /*attrs*/, const OperandTypes& types, const DeviceShape& shape) {
   const Type &x = *types.in[0], &filter = *types.in[1], &y = *types.out[0];
   if (x.kind() != ElemKind::Float16) return Decision::no(fmt::format("needs f16, has {}", elemName(x.kind())));
-  if (!multipliesHalves(sizesOf(filter.shape(), y.shape()), shape))
+  if (!multipliesHalves(sizesOf(x.shape(), filter.shape(), y.shape()), shape))
     return Decision::no("needs a device that multiplies matrices of f16, and matrices of some size");
   return Decision::yes();
 }
 
 int64_t channelsLastScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
-  const Shape &filter = program[anchor.inputs()[1].region].type.shape(),
+  const Shape &x = program[anchor.inputs()[0].region].type.shape(),
+              &filter = program[anchor.inputs()[1].region].type.shape(),
               &y = program[anchor.results()[0].region].type.shape();
   if (y.elements() == 0) return 0;
-  const ProductSizes sizes = sizesOf(filter, y);
+  const ProductSizes sizes = sizesOf(x, filter, y);
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 
@@ -87,7 +89,7 @@ std::vector<Launch> channelsLastLaunches(const Program& program, const Instr& in
   const Sliding sliding(writer.attrs(), {filter[1], filter[2]}, planes(writer.in(0).shape()), writer.indexType());
   writer.input(0, "x");
   writer.input(1, "filter");
-  Product p{.sizes = sizesOf(filter, writer.out().shape())};
+  Product p{.sizes = sizesOf(writer.in(0).shape(), filter, writer.out().shape())};
   p.left = imageOf(writer, sliding);
   p.right = {.pointer = "filter",
              .number = fmt::format("column * {} + k", p.sizes.k),

@@ -13,8 +13,8 @@ namespace aglow::codegen {
 struct ProductSizes {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   ElemKind held = ElemKind::Float32, sums = ElemKind::Float32;  // elements in tiles, and their products
-  bool gathers = false;                                         // elements of the right matrix are loaded one by one
-  bool alongK = false;  // neighbours of the right matrix lie side by side along k
+  bool gathers = false;  // elements of the right matrix, or of both, are loaded one by one
+  bool alongK = false;   // neighbours of the right matrix lie side by side along k
 };
 
 // Of a group: rows and columns of the result, and how far along k at once; rows and columns of one item, or, of halves,
