@@ -62,6 +62,9 @@ pocl-opencl-icd     | an OpenCL device on every processor
 ocl-icd-opencl-dev  | links bundles for devices
 opencl-c-headers    | compiles them
 oclgrind            | one that looks at every access
+clang-15            | makes SPIR-V of kernels
+llvm-spirv-15       | with this
+spirv-tools         | checks it
 wasi-libc           | the C library of WebAssembly
 libclang-rt-19-dev-wasm32 | links it
 '

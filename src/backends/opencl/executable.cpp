@@ -417,9 +417,8 @@ Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs
     for (const Region& region : program.regions)
       if (region.as<ConstantInit>() != nullptr && plan.inHost(region)) limits.contexts = 1;
   AGLOW_TRY(std::shared_ptr<Driver> driver, Driver::of(device));
-  auto executable = std::make_unique<DeviceExecutable>(
-      programs, device, std::move(plan), std::move(driver), sharesMemory,
-      options.threadPool(), limits);
+  auto executable = std::make_unique<DeviceExecutable>(programs, device, std::move(plan), std::move(driver),
+                                                       sharesMemory, options.threadPool(), limits);
   AGLOW_OK(executable->load(std::move(programs), shape, cache, options.weights.get()));
   return std::unique_ptr<Executable>(std::move(executable));
 }
