@@ -114,7 +114,7 @@ std::vector<size_t> Loaded::computesF64(const KernelTexts& kernels) const {
   for (const Step& step : steps)
     if (step.kind == Step::Kind::Kernel && kernels.text(step.kernel).find("f64") != std::string::npos) {
       const std::span<const Instr> body = bodyOf(program.instrs[step.instr]);
-      const bool own = hasF64(program.instrs[step.instr]) || std::any_of(body.begin(), body.end(), hasF64);
+      const bool own = std::any_of(body.begin(), body.end(), hasF64);
       if (own && (found.empty() || found.back() != step.instr)) found.push_back(step.instr);
     }
   return found;

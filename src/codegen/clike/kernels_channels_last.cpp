@@ -10,9 +10,6 @@ namespace aglow::codegen {
 
 namespace {
 
-// Taps that have a bit each in an integer.
-constexpr int64_t kMostBits = 31;
-
 // An image or result as if it were planar.
 Shape planes(const Shape& s) { return s.rank() == 4 ? s : Shape{s[0], s[4], s[2], s[3]}; }
 
@@ -46,7 +43,7 @@ Side imageOf(const KernelWriter& writer, const Sliding& sliding) {
   side.atK = fmt::format("const {0} tap = k / {1}, on = k % {1} * {2} + ({3}) * {4};\n", sliding.type, channels,
                          channel, sliding.on("tap"), place);
   std::string inside = "(taps >> tap & 1) != 0";
-  if (taps <= kMostBits) {
+  if (taps <= Sliding::kMostBits) {
     side.ofLine.emplace_back("taps", sliding.tapsInside(y, "row"));
   } else {
     inside.clear();

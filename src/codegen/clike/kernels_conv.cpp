@@ -11,9 +11,6 @@ namespace aglow::codegen {
 
 namespace {
 
-// Taps that have a bit each in an integer.
-constexpr int64_t kMostBits = 31;
-
 // Outputs of a group of channels that are too few for tiles.
 constexpr int64_t kFewOutputs = 4;
 
@@ -58,7 +55,7 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
                .number = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place),
                .kind = kind,
                .whole = kind == sizes.held ? writer.together(0, sliding.plane) : 1};
-  } else if (joined && taps <= kMostBits) {
+  } else if (joined && taps <= Sliding::kMostBits) {
     p.right = {.pointer = "x", .number = "from", .kind = kind, .inside = "inside"};
     ofColumn = {{"start", sliding.start(fmt::format("(column / {} * {} + batch) * {}", places, group, depth), y)},
                 {"taps", sliding.tapsInside(y)}};

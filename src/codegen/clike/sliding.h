@@ -12,6 +12,8 @@
 namespace aglow::codegen {
 
 struct Sliding {
+  static constexpr int64_t kMostBits = 31;  // taps that `tapsInside` has a bit for
+
   Window window;
   std::vector<int64_t> input, strides;  // spatial
   int64_t plane = 1;                    // elements of a channel of the input
