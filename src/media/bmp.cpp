@@ -29,7 +29,7 @@ Result<Image> decodeBmp(File file) {
   if (bits != 1 && bits != 4 && bits != 8 && bits != 24 && bits != 32)
     return badImage(kName, "its pixels have another number of bits than 1, 4, 8, 24 and 32");
   if (rows == INT32_MIN) return badImage(kName, "its height is none");
-  AGLOW_TRY(Image image, blankImage(kName, width, rows < 0 ? -rows : rows));
+  AGLOW_TRY(Image image, blankImage(kName, file, width, rows < 0 ? -rows : rows));
   const size_t stride = (static_cast<size_t>(width) * bits + 31) / 32 * 4;
   if (dataAt > file.size() || file.size() - dataAt < stride * static_cast<size_t>(image.height))
     return badImage(kName, "it ends inside of its pixels");

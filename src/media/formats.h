@@ -9,8 +9,9 @@ using File = std::span<const std::byte>;
 
 // What is damaged, or too much.
 Error badImage(std::string_view format, std::string_view why);
-// An image of so many pixels with no samples yet; an error where the sizes are not those of an image.
-Result<Image> blankImage(std::string_view format, int64_t width, int64_t height, int64_t channels = 3);
+// An image of so many pixels with no samples yet; an error where the sizes are not those of an image, or are more than
+// such a file can hold.
+Result<Image> blankImage(std::string_view format, File file, int64_t width, int64_t height);
 
 Result<Image> decodeJpeg(File file);
 Result<Image> decodePng(File file);

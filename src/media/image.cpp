@@ -12,6 +12,9 @@ namespace aglow::media {
 namespace {
 
 constexpr int64_t kMaxSide = 1 << 16, kMaxPixels = int64_t{1} << 28;
+// A few bytes can claim many pixels. Up to the first bound they may: decoding that takes a moment. Beyond it
+// photographs and scans have a byte for fewer pixels than the second by far.
+constexpr int64_t kMaxPixelsOfAnyFile = 1 << 24, kMaxPixelsPerByte = 1024;
 
 std::string_view textOf(File file) { return {reinterpret_cast<const char*>(file.data()), file.size()}; }
 
@@ -67,12 +70,16 @@ Error badImage(std::string_view format, std::string_view why) {
   return {.code = Code::BadNpy, .message = fmt::format("the {} file cannot be read: {}", format, why)};
 }
 
-Result<Image> blankImage(std::string_view format, int64_t width, int64_t height, int64_t channels) {
+Result<Image> blankImage(std::string_view format, File file, int64_t width, int64_t height) {
   if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide || width * height > kMaxPixels)
     return badImage(format, fmt::format("{} by {} pixels, expected at least one, at most {} a side and {} in all",
                                         width, height, kMaxSide, kMaxPixels));
-  Image image{.width = width, .height = height, .channels = channels, .samples = {}};
-  image.samples.resize(static_cast<size_t>(width * height * channels));
+  if (width * height > kMaxPixelsOfAnyFile && width * height / kMaxPixelsPerByte >= std::ssize(file))
+    return badImage(
+        format, fmt::format("{} by {} pixels in {} bytes, expected a byte for every {} pixels where there are over {}",
+                            width, height, file.size(), kMaxPixelsPerByte, kMaxPixelsOfAnyFile));
+  Image image{.width = width, .height = height, .channels = 3, .samples = {}};
+  image.samples.resize(static_cast<size_t>(width * height * image.channels));
   return image;
 }
 

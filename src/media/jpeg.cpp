@@ -16,8 +16,8 @@ namespace aglow::media {
 namespace {
 
 constexpr std::string_view kName = "JPEG";
-// A progressive file may repeat scans, each as much work as the whole image.
-constexpr int kMaxScans = 256;
+// A progressive file may repeat scans, each as much work as the whole image: this many pixels in all of them.
+constexpr int64_t kMaxScanned = int64_t{1} << 32;
 
 struct Faults {
   jpeg_error_mgr manager;  // first: the library knows only this
@@ -33,9 +33,11 @@ struct Faults {
 
 void watch(j_common_ptr info) {
   const auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
-  if (decoder->input_scan_number <= kMaxScans) return;
+  const int64_t pixels = int64_t{decoder->image_width} * decoder->image_height;
+  if (decoder->input_scan_number * pixels <= kMaxScanned) return;
   auto* faults = reinterpret_cast<Faults*>(info->err);
-  std::snprintf(faults->text, sizeof faults->text, "it has more than %d scans", kMaxScans);
+  std::snprintf(faults->text, sizeof faults->text, "it has %d scans or more, each of %lld pixels",
+                decoder->input_scan_number, static_cast<long long>(pixels));
   std::longjmp(faults->jump, 1);
 }
 
@@ -97,7 +99,7 @@ private:
 Result<Image> decodeJpeg(File file) {
   Decoder decoder(file);
   if (!decoder.readHeader()) return decoder.fault();
-  AGLOW_TRY(Image image, blankImage(kName, decoder.width(), decoder.height()));
+  AGLOW_TRY(Image image, blankImage(kName, file, decoder.width(), decoder.height()));
   if (!decoder.fourInks()) {
     if (!decoder.readRows(image.samples.data(), static_cast<size_t>(image.width) * 3)) return decoder.fault();
     return image;

@@ -67,7 +67,7 @@ Result<Image> decodeJpeg2000(File file) {
     return badImage(kName, "its header is damaged");
   const std::unique_ptr<opj_image_t, void (*)(opj_image_t*)> decoded(read, opj_image_destroy);
   const int64_t width = int64_t{decoded->x1} - decoded->x0, height = int64_t{decoded->y1} - decoded->y0;
-  AGLOW_TRY(Image image, blankImage(kName, width, height));
+  AGLOW_TRY(Image image, blankImage(kName, file, width, height));
   if (decoded->numcomps < 1 || decoded->numcomps > 4)
     return badImage(kName, "it has another number of channels than 1 to 4");
   if (opj_decode(codec.get(), stream.get(), decoded.get()) == OPJ_FALSE)

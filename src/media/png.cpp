@@ -81,7 +81,7 @@ private:
 Result<Image> decodePng(File file) {
   Decoder decoder(file);
   if (!decoder.readHeader()) return decoder.fault();
-  AGLOW_TRY(Image image, blankImage(kName, decoder.width(), decoder.height()));
+  AGLOW_TRY(Image image, blankImage(kName, file, decoder.width(), decoder.height()));
   if (decoder.rowBytes() != static_cast<size_t>(image.width) * 3)
     return badImage(kName, "its pixels are of no known kind");
   std::vector<png_bytep> rows;

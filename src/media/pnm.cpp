@@ -54,7 +54,7 @@ Result<Image> decodePnm(File file) {
   Reader reader(file);
   const int64_t width = reader.number(), height = reader.number(), most = bitmap ? 1 : reader.number();
   if (most < 1 || most > 65535) return badImage(kName, "its largest value is not from 1 to 65535");
-  AGLOW_TRY(Image image, blankImage(kName, width, height));
+  AGLOW_TRY(Image image, blankImage(kName, file, width, height));
   const int64_t channels = color ? 3 : 1, wide = most > 255 ? 2 : 1;
   const std::string_view bytes = reader.bytes();
   const int64_t rowBytes = bitmap ? (width + 7) / 8 : width * channels * wide;

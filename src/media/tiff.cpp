@@ -60,7 +60,7 @@ Result<Image> decodeTiff(File file) {
   uint32_t width = 0, height = 0;
   TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width);
   TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
-  AGLOW_TRY(Image image, blankImage(kName, width, height));
+  AGLOW_TRY(Image image, blankImage(kName, file, width, height));
   std::vector<uint32_t> raster(static_cast<size_t>(image.width * image.height));
   if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster.data(), ORIENTATION_TOPLEFT, 1) == 0)
     return badImage(kName, "its pixels are damaged, or of a kind that is not known");

@@ -12,7 +12,7 @@ Result<Image> decodeWebp(File file) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   int width = 0, height = 0;
   if (WebPGetInfo(bytes, file.size(), &width, &height) == 0) return badImage("WebP", "its header is damaged");
-  AGLOW_TRY(Image image, blankImage("WebP", width, height));
+  AGLOW_TRY(Image image, blankImage("WebP", file, width, height));
   if (WebPDecodeRGBInto(bytes, file.size(), image.samples.data(), image.samples.size(), width * 3) == nullptr)
     return badImage("WebP", "its pixels are damaged");
   return image;

@@ -234,3 +234,24 @@ def test_claims_are_not_believed(aglow, tmp_path):
         (tmp_path / name).write_bytes(data)
         outcome = aglow("run", path, "--input", tmp_path / name, memory_mb=1500)
         assert outcome.code == 8 and "cannot be read" in outcome.err, (name, outcome.err)
+
+
+def sized(name, height, width):
+    """A JPEG file that claims another size in the header of its frame."""
+    jpeg = bytearray((FILES / name).read_bytes())
+    at = next(at for at in (jpeg.find(b"\xff\xc0"), jpeg.find(b"\xff\xc2")) if at > 0)
+    jpeg[at + 5:at + 9] = height.to_bytes(2, "big") + width.to_bytes(2, "big")
+    return bytes(jpeg)
+
+
+def test_few_bytes_are_no_large_image(aglow, tmp_path):
+    """What claims many pixels a byte, or goes over its pixels again and again, is refused before the time is spent."""
+    path = identity(tmp_path, [1, "h", "w", 3], TensorProto.UINT8)
+    scans = sized("progressive.jpg", 4000, 4000)
+    last, end = scans.rfind(b"\xff\xda"), scans.rfind(b"\xff\xd9")
+    for data, expected in ((sized("gradient.jpg", 4000, 60000), "60000 by 4000 pixels in 747 bytes"),
+                           (sized("inks.jpg", 4000, 60000), "60000 by 4000 pixels in 508 bytes"),
+                           (scans[:end] + scans[last:end] * 300 + scans[end:], "scans or more, each of 16000000 pixels")):
+        (tmp_path / "claims.jpg").write_bytes(data)
+        outcome = aglow("run", path, "--input", tmp_path / "claims.jpg", memory_mb=1500)
+        assert outcome.code == 8 and expected in outcome.err, outcome.err
