@@ -19,10 +19,12 @@ from harness import process  # noqa: E402
 # they see every eighth case of the tables of operators, and every third of other tests with several, beginning with
 # another one each time: both backends, which take turns, are among them. What bad inputs do they see whole. They do not
 # see what asks for accuracy or time, which takes long and touches no memory that others do not, nor what looks at the
-# libraries of the program that is handed out.
+# libraries of the program that is handed out, nor the examples of the documents.
 TABLES = ("test_operators", "test_elementwise", "test_contrib_operators", "test_caffe2_operators")
-ANSWERS = ("test_integer_bits", "test_record_promises", "test_many_pieces", "test_types",
+ANSWERS = ("test_integer_bits", "test_record_promises", "test_many_pieces", "test_types", "test_docs", "test_docs_commands",
            "test_the_digits_stay_what_they_are", "test_layers_may_stay_floats", "test_progress_is_for_terminals",
+           "test_layers_with_too_much_noise_stay_in_floats", "test_a_profile_is_the_same_on_any_number_of_threads",
+           "test_a_report_ranks_values_and_layers", "test_a_report_finds_what_to_keep", "test_nothing_is_lost",
            "test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights", "test_the_image_has_every_library")
 
 

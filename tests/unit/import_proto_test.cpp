@@ -278,8 +278,8 @@ TEST(OnnxProto, ReadsAMillionEmptyNodes) {
 }
 
 TEST(OnnxProto, BoundsTheNumberOfMessages) {
-  std::string entries;
-  for (int64_t i = 0; i <= wire::kMaxMessages; ++i) entries += std::string_view("\x42\x00", 2);
+  std::string entries((wire::kMaxMessages + 1) * 2, '\0');
+  for (size_t i = 0; i < entries.size(); i += 2) entries[i] = '\x42';
   EXPECT_THAT(refused(w::Model().append(entries).bytes(), Code::LimitReached), HasSubstr("messages"));
 }
 
