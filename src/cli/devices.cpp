@@ -40,6 +40,7 @@ std::string asText(const std::vector<opencl::Device>& devices, const std::vector
   std::string out;
   for (size_t i = 0; i < devices.size(); ++i) {
     const opencl::Device& device = devices[i];
+    const std::vector<std::string> extensions = ofInterest(device);
     out += fmt::format(
         "opencl:{}  {} ({}, {}), {}, driver {}\n"
         "    {} compute units{}, groups of {} items with {} KiB, {} MiB of memory{}, buffers of {} MiB\n"
@@ -51,7 +52,8 @@ std::string asText(const std::vector<opencl::Device>& devices, const std::vector
         device.localBytes >> 10, device.globalBytes / kMiB, device.unifiedMemory ? " shared with the host" : "",
         device.allocationBytes / kMiB, device.doubles ? "yes" : "no", device.halves ? "yes" : "in f32",
         device.il.empty() ? "" : " or ", device.il, device.available ? "" : "; not available", device.platformName,
-        device.platformVersion, device.vendor, fmt::join(ofInterest(device), " "), peakText(peaks[i]));
+        device.platformVersion, device.vendor, extensions.empty() ? "none" : fmt::to_string(fmt::join(extensions, " ")),
+        peakText(peaks[i]));
   }
   return out.empty() ? "no platform of OpenCL has a device\n" : out;
 }

@@ -3,9 +3,9 @@
    of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails.
    `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` does not tell its clock, and spirv:N takes
    SPIR-V 1.N; buffer:N, group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local
-   memory. Words stand beside each other with commas. Objects that are not released are counted, and the count is printed
-   when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of
-   interest, with its bytes. */
+   memory, and `rusticl` is the platform's name. Words stand beside each other with commas. Objects that are not released
+   are counted, and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a
+   file that gets a line for each call of interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -96,7 +96,7 @@ int32_t clGetPlatformIDs(uint32_t room, void** ids, uint32_t* count) {
 }
 int32_t clGetPlatformInfo(void* p, uint32_t what, size_t room, void* place, size_t* size) {
   (void)p;
-  return text(room, place, size, what == 0x0901 ? "OpenCL 1.2 fakes" : "Fakes");
+  return text(room, place, size, what == 0x0901 ? "OpenCL 1.2 fakes" : fails("rusticl", NULL) ? "rusticl" : "Fakes");
 }
 int32_t clGetDeviceIDs(void* p, uint64_t type, uint32_t room, void** ids, uint32_t* count) {
   (void)p;

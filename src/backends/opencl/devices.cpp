@@ -151,7 +151,11 @@ Result<Device> chooseDevice(std::string_view choice) {
   std::string known;
   for (const Device& device : all)
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.address(), device.name);
-  if (known.empty()) return Error{.code = Code::Device, .message = "no platform of OpenCL has a device"};
+  if (known.empty())
+    return Error{.code = Code::Device,
+                 .message = "no platform of OpenCL has a device",
+                 .where = {},
+                 .hint = "Mesa's rusticl shows only those that RUSTICL_ENABLE names, as in RUSTICL_ENABLE=radeonsi"};
   return Error{.code = Code::Device,
                .message = fmt::format("there is no OpenCL device {}", quoted(choice)),
                .where = {},

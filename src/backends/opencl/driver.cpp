@@ -58,9 +58,9 @@ Status Driver::read(Queue queue, Memory from, uint64_t offset, void* to, int64_t
   return number == kSuccess ? Status() : fault("clEnqueueReadBuffer", number);
 }
 
-Result<void*> Driver::map(Queue queue, Memory memory, uint64_t bytes, Bits access, bool waits) const {
+Result<void*> Driver::map(Queue queue, Memory memory, uint64_t bytes, Bits access) const {
   int32_t number = kSuccess;
-  void* place = api_->EnqueueMapBuffer(queue, memory, waits ? 1 : 0, access, 0, bytes, 0, nullptr, nullptr, &number);
+  void* place = api_->EnqueueMapBuffer(queue, memory, 1, access, 0, bytes, 0, nullptr, nullptr, &number);
   if (number != kSuccess || place == nullptr) return fault("clEnqueueMapBuffer", number);
   return place;
 }

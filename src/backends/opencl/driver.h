@@ -30,8 +30,8 @@ public:
   // is a place for it.
   Status write(Queue queue, Memory to, uint64_t offset, const void* from, int64_t bytes, Event* event = nullptr) const;
   Status read(Queue queue, Memory from, uint64_t offset, void* to, int64_t bytes, Event* event = nullptr) const;
-  // Where the host sees the bytes of a buffer; waits until it does if asked to.
-  Result<void*> map(Queue queue, Memory memory, uint64_t bytes, Bits access, bool waits) const;
+  // Waits until the host sees the bytes of a buffer: not every driver lets go of a place before it is there.
+  Result<void*> map(Queue queue, Memory memory, uint64_t bytes, Bits access) const;
   Status unmap(Queue queue, Memory memory, void* bytes) const;
   Status flush(Queue queue) const;
   Status wait(Event event) const;

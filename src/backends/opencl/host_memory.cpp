@@ -11,7 +11,7 @@ static bool isAligned(const std::byte* bytes) { return reinterpret_cast<uintptr_
 Result<Staging> Staging::create(std::shared_ptr<const Driver> driver, Queue queue, uint64_t bytes) {
   Staging staging;
   AGLOW_TRY(staging.memory_, driver->makeBuffer(bytes, kAllocateInHost));
-  AGLOW_TRY(void* data, driver->map(queue, staging.memory_.get(), bytes, kMapToRead | kMapToWrite, true));
+  AGLOW_TRY(void* data, driver->map(queue, staging.memory_.get(), bytes, kMapToRead | kMapToWrite));
   staging.data_ = static_cast<std::byte*>(data);
   staging.queue_ = queue;
   staging.driver_ = std::move(driver);
@@ -48,7 +48,7 @@ Memory Borrowed::add(std::byte* bytes, uint64_t count) {
 Status Borrowed::giveBack(Queue queue, Memory memory) const {
   const auto piece =
       std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& p) { return p.memory.get() == memory; });
-  AGLOW_TRY(void* bytes, driver_.map(queue, memory, piece->bytes, kMapToRead, false));
+  AGLOW_TRY(void* bytes, driver_.map(queue, memory, piece->bytes, kMapToRead));
   return driver_.unmap(queue, memory, bytes);
 }
 

@@ -175,7 +175,8 @@ Result<OwnKernel> KernelSet::make(size_t number, size_t groupItems) const {
                  .message = fmt::format("a kernel needs {} {}; the device {} ({}) has {} for it", needed, what,
                                         device_.address(), device_.name, has)};
   };
-  if (const size_t most = told(kKernelGroupItems, groupItems); most < groupItems)
+  // Mesa's rusticl tells how many items it steps through at once; what a kernel declares it runs all the same.
+  if (const size_t most = told(kKernelGroupItems, groupItems); most < groupItems && device_.platformName != "rusticl")
     return refused(groupItems, "items in a group", most);
   if (const auto local = told(kKernelLocalMemory, uint64_t{0}); local > device_.localBytes)
     return refused(local, "bytes of local memory", device_.localBytes);
