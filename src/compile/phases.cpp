@@ -150,14 +150,17 @@ Status memory(PhaseScope& scope) {
 }
 
 // As small as it takes for some of them to travel while others are used.
-Phase piecesPhase(int64_t deviceBytes) {
+Phase piecesPhase(const LatencyModel& model) {
   constexpr int64_t kParts = 8;
   return {"pieces",
-          "large weights are cut into parts, as --device-memory says",
+          "large weights are cut into parts where the device has no room for all",
           Phase::On::Graph,
           {"cut-weights"},
-          [deviceBytes](PhaseScope& scope) -> Status {
+          [deviceBytes = model.memoryBytes, travel = model.travel](PhaseScope& scope) -> Status {
             if (!scope.enabled("cut-weights")) return {};
+            int64_t bytes = 0;
+            for (const Constant* constant : scope.function->module().constants()) bytes += constant->type().bytes();
+            if (travel == LatencyModel::Travel::WhereFull && bytes < deviceBytes / 2) return {};
             const Stopwatch watch;
             AGLOW_TRY(const bool changed,
                       cutWeights(*scope.function, std::max<int64_t>(deviceBytes / kParts, 1), scope.evaluator));
@@ -229,8 +232,9 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
   if (options.recompute > 0) phases.insertAfter("predicate", recomputePhase(options.recompute));
   if (const auto* device = dynamic_cast<const DeviceBackend*>(&backend)) {
     const LatencyModel model = device->latencies();
-    if (!model.sharesMemory) phases.insertAfter("memory", transfersPhase(model));
-    if (!model.sharesMemory && model.memoryBytes > 0) phases.insertAfter("predicate", piecesPhase(model.memoryBytes));
+    const bool travels = model.travel != LatencyModel::Travel::Never;
+    if (travels) phases.insertAfter("memory", transfersPhase(model));
+    if (travels && model.memoryBytes > 0) phases.insertAfter("predicate", piecesPhase(model));
   }
   if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
   if (options.fusedNodes && phases.find("fuse") != nullptr) phases.replace("fuse", fuseAsPhase(options.fusedNodes));
@@ -241,7 +245,7 @@ PhaseList knownPhases() {
   return defaultPhases()
       .insertAfter("optimize", quantizePhase(nullptr))
       .insertAfter("optimize-core", layoutPhase({.lanes = 1}))
-      .insertAfter("predicate", piecesPhase(0))
+      .insertAfter("predicate", piecesPhase({}))
       .insertAfter("predicate", recomputePhase(0))
       .insertAfter("irgen", planPhase())
       .insertAfter("plan", fusePhase(fuseEverything()))
@@ -400,6 +404,7 @@ private:
 Status placeTransfers(Run& run, const LatencyModel& model) {
   const std::span<Program> programs = run.programs();
   if (run.program != programs.data()) return {};
+  if (model.travel == LatencyModel::Travel::WhereFull && fitsWhole(programs, model.memoryBytes)) return {};
   Stopwatch watch;
   AGLOW_TRY(const int64_t arenaBytes, placeCopies(programs, model));
   AGLOW_OK(run.passDone("place-copies", true, watch.seconds()));

@@ -15,9 +15,12 @@ struct LatencyModel {
   // Copies between host and device: one engine, which makes one after the other.
   double copyBytesPerSecond = 12e9;
   double copyStartSeconds = 10e-6;
-  // It computes in the host's memory: nothing has to travel, unless its own memory is bounded.
-  bool sharesMemory = false;
+  // Inputs, outputs and weights that have no room travel beside what is computed; only where the device has no room for
+  // everything, which costs least as long as it has; or never, where it computes in the host's memory.
+  enum class Travel : uint8_t { Always, WhereFull, Never };
+  Travel travel = Travel::Always;
   int64_t memoryBytes = 0;  // of the device; 0: no bound
+  int64_t bufferBytes = 0;  // of one buffer, as all that lies in the arena together is one; 0: no bound
 
   // Of an instruction that runs on the device; nothing for marks and waits.
   double secondsOf(const Program& program, const Instr& instr) const;

@@ -220,10 +220,21 @@ public:
   }
 
   Result<int64_t> run(std::span<Program> out) {
-    const int64_t bytes = model_.memoryBytes > 0 ? model_.memoryBytes : INT64_MAX / 2;
+    constexpr int64_t kNoBound = INT64_MAX / 2;
+    const int64_t bytes = model_.memoryBytes > 0 ? model_.memoryBytes : kNoBound;
+    bufferBytes_ = model_.bufferBytes > 0 ? model_.bufferBytes : kNoBound;
+    // No choice has more buffers than this one.
+    for (const Program& program : programs_) AGLOW_OK(checkSizes(Rewriting(program, all_, model_, true).write()));
     // Nothing has to travel again and again where everything fits.
     if (attempt({}, false, bytes)) return take(out);
-    const int64_t least = stateBytes_ + arenaOf(all_, true);
+    const int64_t arena = arenaOf(all_, true), least = stateBytes_ + arena;
+    if (arena > bufferBytes_)
+      return Error{.code = Code::TooLarge,
+                   .message = fmt::format("at least {} bytes are needed together, even with all weights in the host's "
+                                          "memory; one buffer of the device has at most {}",
+                                          arena, bufferBytes_),
+                   .where = {},
+                   .hint = "smaller batches take less"};
     if (least > bytes)
       return Error{.code = Code::TooLarge,
                    .message = fmt::format("at least {} bytes of the device's memory are needed, even with all weights "
@@ -281,6 +292,7 @@ private:
     Choice choice{.programs = {}, .seconds = 0, .arenaBytes = bytes - stateBytes_};
     for (const Weight& weight : weights_)
       if (!streamed.contains(weight.name)) choice.arenaBytes -= weight.bytes;
+    choice.arenaBytes = std::min(choice.arenaBytes, bufferBytes_);
     for (const Program& program : programs_) {
       Program made = rewritten(program, streamed, perUse);
       if (made.arenaBytes > choice.arenaBytes) return false;
@@ -303,15 +315,22 @@ private:
   std::vector<Weight> weights_;
   Names all_;
   bool several_ = false;  // some constant is read more than once
-  int64_t stateBytes_ = 0;
+  int64_t stateBytes_ = 0, bufferBytes_ = 0;
   std::set<Names> tried_;
   std::optional<Choice> best_;
 };
 
 }  // namespace
 
+bool fitsWhole(std::span<const Program> programs, int64_t bytes) {
+  double sum = 0;  // of sizes that nobody has added up yet
+  for (const Region* region : sharedRegions(programs)) sum += static_cast<double>(aligned(*region));
+  int64_t arena = 0;
+  for (const Program& program : programs) arena = std::max(arena, program.arenaBytes);
+  return sum + static_cast<double>(arena) <= 0.98 * static_cast<double>(bytes);
+}
+
 Result<int64_t> placeCopies(std::span<Program> programs, const LatencyModel& model) {
-  for (const Program& program : programs) AGLOW_OK(checkSizes(program));
   return Search(programs, model).run(programs);
 }
 

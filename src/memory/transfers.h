@@ -9,6 +9,9 @@
 
 namespace aglow {
 
+// Whether a device with so many bytes has room for everything, with a little left for what the backend adds.
+bool fitsWhole(std::span<const Program> programs, int64_t bytes);
+
 // Inputs and outputs stay in the host's memory, and so do constants that the device has no room for; copies in the
 // arena take their place, each made right before its first use, or sent right after its last change. Of the choices of
 // constants that stay, the one with which prefetchCopies gets the shortest time is taken. Gives the bytes that an arena

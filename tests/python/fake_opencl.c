@@ -1,8 +1,9 @@
 /* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and of
    memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow, and
-   of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails.
-   `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` does not tell its clock, and spirv:N takes
-   SPIR-V 1.N; buffer:N, group:N and local:N bound a buffer, the items of a kernel's group and what kernels need of local
+   of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails, and
+   that of memory-once:N of the only one.
+   `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` and `no-groups` do not tell theirs, and
+   spirv:N takes SPIR-V 1.N; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a kernel's group and what kernels need of local
    memory, and `rusticl` is the platform's name. Words stand beside each other with commas. Objects that are not released
    are counted, and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a
    file that gets a line for each call of interest, with its bytes. */
@@ -135,7 +136,7 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
       number = 4;
       break;
     case 0x1004:
-      number = 256;
+      number = asked("no-groups") ? 0 : 256;
       break;
     case 0x1010:
       if (asked("buffer")) {
@@ -143,7 +144,7 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
         break;
       } /* fall through */
     case 0x101F:
-      number = fails("small", NULL) ? 1000 : (uint64_t)1 << 32;
+      number = fails("small", NULL) ? 1000 : asked("all") ? (uint64_t)asked("all") : (uint64_t)1 << 32;
       break;
     case 0x1035:
       number = !asked("discrete");
@@ -166,7 +167,11 @@ void* clCreateCommandQueue(void* c, void* d, uint64_t bits, int32_t* status) {
 }
 void* clCreateBuffer(void* c, uint64_t flags, size_t bytes, void* host, int32_t* status) {
   static int calls = 0;
-  const int number = fails("memory", &calls) ? ALLOCATION_FAILURE : 0;
+  static long once = 0, left = 0; /* counted from when the word was given */
+  const long number_once = asked("memory-once");
+  if (__atomic_exchange_n(&once, number_once, __ATOMIC_RELAXED) != number_once) left = number_once;
+  const int bad = fails("memory", &calls) || __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0;
+  const int number = bad ? ALLOCATION_FAILURE : 0;
   struct object* buffer = made(status, number);
   (void)c;
   note_bytes((flags & 8) != 0 ? "wrapped" : (flags & 16) != 0 ? "pinned" : "buffer", bytes);

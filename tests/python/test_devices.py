@@ -75,6 +75,11 @@ def test_devices_tell_what_they_know(program, fake):
     assert "1 compute units, groups of" in outcome.out and "kernels as source or SPIR-V_1.4\n" in outcome.out
 
 
+def test_a_device_that_tells_nothing_of_groups(program, run, fake):
+    assert run("opencl", **fake("no-groups")).code == 0
+    assert process.run([program, "devices", "--measure"], env={**os.environ, **fake("no-groups")}).code == 0
+
+
 def test_a_peak_is_kept(program, fake, tmp_path):
     environment = {**os.environ, **fake(""), "AGLOW_CACHE_DIR": str(tmp_path / "cache"),
                    "FAKE_OPENCL_LOG": str(tmp_path / "log")}
@@ -103,6 +108,8 @@ def test_no_driver(program, run, no_drivers):
     ("lost:2", 6, "clEnqueueNDRangeKernel failed with CL_INVALID_COMMAND_QUEUE"),
     ("lost-waiting", 6, "clFinish failed with CL_OUT_OF_RESOURCES"),
     ("lost-waiting:2", 6, "clFinish failed with CL_OUT_OF_RESOURCES"),
+    # Where the device has failed, no memory for the next command is not what is wrong.
+    ("resources,lost-waiting:2", 6, "clFinish failed with CL_OUT_OF_RESOURCES"),
     *[(f"memory:{call}", 4, "clCreateBuffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE") for call in (2, 3)],
 ])
 def test_faults(run, fake, tmp_path, how, code, words):
@@ -158,6 +165,11 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
         refused = run(how)
         assert refused.code == 4 and words in refused.err and "node " in refused.err, refused.err
         assert "kernel" not in log.read_text()
+    # What a device of its own memory has no room for travels, one run at a time.
+    assert run("discrete,all:250000").code == 0
+    assert sum(calls(log, "buffer")) <= 250000
+    refused = run("discrete,all:9000")
+    assert refused.code == 4 and "bytes are needed together, even with all weights" in refused.err
     # Mesa tells of fewer than it runs.
     assert run("group:3,rusticl").code == 0
 

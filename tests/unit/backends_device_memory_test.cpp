@@ -41,6 +41,15 @@ TEST(DeviceMemoryPlan, CutsAtTheLargestBuffer) {
   EXPECT_EQ(plan.stagingBytes, 384u + 1024u);
 }
 
+TEST(DeviceMemoryPlan, CountsTheRunsThatHaveRoom) {
+  const std::vector<Program> programs = {
+      programWith({{"x", floats(64), {PlaceholderInit{}}}, {"w", floats(256), {ConstantInit{Tensor(floats(256))}}}})};
+  const MemoryPlan plan(programs);  // 1024 bytes that runs share, 512 for each of them
+  for (const auto& [bytes, runs] :
+       std::map<uint64_t, uint64_t>{{0, 1}, {1024, 1}, {2047, 1}, {2048, 2}, {1 << 20, 2046}})
+    EXPECT_EQ(plan.contextsIn(bytes), runs) << bytes;
+}
+
 TEST(DeviceMemoryPlan, SaysWhatHasNoRoom) {
   const std::vector<Program> programs = {programWith({{"w", floats(300), {ConstantInit{Tensor(floats(300))}}}})};
   MemoryPlan plan(programs);

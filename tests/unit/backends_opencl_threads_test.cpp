@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <latch>
 #include <thread>
 
 #include "backends/device_observer.h"
@@ -70,6 +72,36 @@ TEST_P(FakeDevice, IsSharedByThreads) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// A run that gets no memory for what it needs fails; those after it may find some.
+TEST_P(FakeDevice, TriesAgainWhereThereWasNoMemory) {
+  const auto backend = OpenClBackend::create("");
+  if (!backend.ok() || (*backend)->device().name != "fake device") GTEST_SKIP() << "the loader is not the fake one";
+  for (int call = 1; call <= 12; ++call) {
+    const std::string how = fmt::format("{}{}memory-once:{}", GetParam(), *GetParam() == 0 ? "" : ",", call);
+    setenv("FAKE_OPENCL", how.c_str(), 1);
+    std::string text =
+        "module {\n  placeholder @x : f32[2,2]\n  placeholder @y : f32[2,2]\n  func @main {\n    %p0 = Abs(@x)\n";
+    for (int i = 1; i <= 200; ++i) text += fmt::format("    %p{} = MatMul(%p{}, @x)\n", i, i - 1);
+    auto module = parseModule(text + "    Save(%p200, @y)\n  }\n}");
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    auto compiled = compileModule(*std::move(module), {.backend = "opencl"});
+    ASSERT_TRUE(compiled.ok());
+    const auto executable = load(*std::move(compiled), {.contexts = 3});
+    if (!executable.ok()) continue;
+    const std::vector inputs = {Tensor::of(Type(ElemKind::Float32, Shape{2, 2}), std::vector<double>{1, 2, 3, 4})};
+    std::atomic<int64_t> failed = 0;
+    std::latch together(3);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+      threads.emplace_back([&] {
+        together.arrive_and_wait();
+        for (int run = 0; run < 20; ++run) failed += (*executable)->run(inputs).ok() ? 0 : 1;
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LE(failed, 1) << how;
+  }
 }
 
 }  // namespace

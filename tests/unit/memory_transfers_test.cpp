@@ -136,6 +136,49 @@ TEST(Transfers, TooLittleMemoryIsRefusedWithTheLeastThatWouldDo) {
   EXPECT_FALSE(placeCopies(std::span(&again, 1), slowDevice(least - 1)).ok());
 }
 
+TEST(Transfers, AnArenaIsNoLargerThanABuffer) {
+  Random random(4);
+  const Program whole = layers(random);
+  LatencyModel model = slowDevice(whole.constantBytes() / 2);
+  const auto arenaIn = [&](int64_t bufferBytes) {
+    model.bufferBytes = bufferBytes;
+    Program program = whole;
+    Result<int64_t> arena = placeCopies(std::span(&program, 1), model);
+    EXPECT_TRUE(!arena.ok() || program.arenaBytes <= *arena);
+    return arena;
+  };
+  const auto refused = arenaIn(64);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("one buffer of the device has at most 64"));
+  const int64_t least = std::stoll(refused.error().message.substr(std::string("at least ").size()));
+  ASSERT_GT(*arenaIn(0), least + 64);
+  const auto bounded = arenaIn(least + 64);
+  ASSERT_TRUE(bounded.ok()) << bounded.error().text();
+  EXPECT_LE(*bounded, least + 64);
+}
+
+TEST(Transfers, InputsThatNoMemoryHoldsAreRefused) {
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const Value x = b.input("x", Type(ElemKind::Float32, Shape{int64_t{1} << 40, 1 << 15}));
+  b.output("y", b.relu(b.slice(x, {.starts = {0, 0}, .sizes = {1, 1}})));
+  auto program = generate(*module.functions().front());
+  ASSERT_TRUE(program.ok() && runMemoryPasses(*program).ok());
+  const auto refused = placeCopies(std::span(&*program, 1), slowDevice(1 << 20));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::TooLarge);
+}
+
+TEST(Transfers, WhatFitsWholeIsKnown) {
+  Random random(5);
+  const Program program = layers(random);
+  int64_t bytes = program.arenaBytes;
+  for (const Region& region : program.regions)
+    if (region.declared()) bytes += region.type.bytes();
+  EXPECT_FALSE(fitsWhole(std::span(&program, 1), bytes));
+  EXPECT_TRUE(fitsWhole(std::span(&program, 1), bytes + bytes / 16));
+}
+
 // Constants of all uses and kinds, views of them, outputs that are written in parts; any bound gives the same bits.
 TEST(Transfers, RandomProgramsStayTheSameForEveryBound) {
   size_t streamed = 0;

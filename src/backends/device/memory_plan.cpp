@@ -61,6 +61,12 @@ uint64_t MemoryPlan::bytesOf(Use use) const {
   return sum;
 }
 
+uint64_t MemoryPlan::contextsIn(uint64_t bytes) const {
+  const uint64_t shared = bytesOf(kWeights) + bytesOf(kState);
+  const uint64_t each = std::max<uint64_t>(bytesOf(kArena) + bytesOf(kIo) + bytesOf(kFaults), 1);
+  return bytes <= shared + each ? 1 : (bytes - shared) / each;
+}
+
 Status MemoryPlan::fit(const Limits& limits) {
   static constexpr const char* kNames[] = {"", "weights", "state", "inputs and outputs", ""};
   uint64_t all = 0;

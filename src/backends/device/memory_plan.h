@@ -55,6 +55,8 @@ struct MemoryPlan {
   bool inHost(const Region& region) const { return region.declared() && slotOf(region.name).use == kHost; }
   Place placeOf(const Program& program, const Extent& extent) const;
   uint64_t bytesOf(Use use) const;
+  // How many runs, each with buffers of its own, have room side by side; at least one.
+  uint64_t contextsIn(uint64_t bytes) const;
   // Chooses buffers; TooLarge with what is needed where the device has no room.
   Status fit(const Limits& limits);
 };

@@ -28,8 +28,11 @@ Result<std::vector<WeightStore::Weight>> WeightStore::place(std::span<const Tens
     held.push_back(pool == nullptr ? std::make_shared<const Tensor>(tensor) : pool->shared(tensor));
     const Key key = keyOf(*held.back());
     if (here.contains(key)) continue;
-    if (const auto it = known_.find(key); it != known_.end()) {
-      put(key, it->second.slab.lock(), it->second.offset);
+    // Who had it may have given it up a moment ago.
+    const auto it = known_.find(key);
+    const std::shared_ptr<const Slab> there = it == known_.end() ? nullptr : it->second.slab.lock();
+    if (there != nullptr) {
+      put(key, there, it->second.offset);
     } else if (std::shared_ptr<void> buffer = memory.shared(*held.back())) {
       const auto slab = std::make_shared<const Slab>(Slab{std::move(buffer), {held.back()}});
       put(key, slab, 0);

@@ -363,7 +363,7 @@ Result<std::unique_ptr<Executable>> Interpreter::compile(std::vector<Program> pr
                                                          const BackendOptions& options) const {
   InterpreterOptions interpreterOptions;
   static_cast<BackendOptions&>(interpreterOptions) = options;
-  if (!device_.sharesMemory) interpreterOptions.clock = device_;
+  if (device_.travel != LatencyModel::Travel::Never) interpreterOptions.clock = device_;
   AGLOW_TRY(InterpreterExecutable executable, InterpreterExecutable::create(std::move(programs), interpreterOptions));
   return std::unique_ptr<Executable>(std::make_unique<InterpreterExecutable>(std::move(executable)));
 }

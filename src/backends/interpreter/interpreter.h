@@ -119,7 +119,7 @@ private:
             .startSeconds = 5e-6,
             .copyBytesPerSecond = 12e9,
             .copyStartSeconds = 10e-6,
-            .sharesMemory = bytes == 0,
+            .travel = bytes == 0 ? LatencyModel::Travel::Never : LatencyModel::Travel::Always,
             .memoryBytes = bytes};
   }
 

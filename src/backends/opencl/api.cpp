@@ -66,7 +66,8 @@ Error fault(const char* call, int32_t number) {
   const auto* name =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& row) { return row.number == number; });
   // Where the host only waits, nothing is allocated: a kernel has failed, and the device with it.
-  const bool waits = std::string_view(call) == "clFinish" || std::string_view(call) == "clWaitForEvents";
+  static constexpr std::string_view kWaits[] = {"clFinish", "clWaitForEvents", "clEnqueueMapBuffer"};
+  const bool waits = std::find(std::begin(kWaits), std::end(kWaits), call) != std::end(kWaits);
   const bool memory =
       number == kAllocationFailure || number == kOutOfHostMemory || (number == kOutOfResources && !waits);
   return {.code = memory ? Code::OutOfMemory : Code::Device,

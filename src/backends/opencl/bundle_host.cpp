@@ -201,6 +201,19 @@ static int choose($name_device *device, const char *wanted) {
 
 /* ---- kernels and memory ---- */
 
+/* With as much of the compiler's words as there is room for. */
+static int not_built($name_device *device, cl_int number) {
+  size_t length = 0;
+  char *log;
+  clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &length);
+  log = (char *)calloc(length + 1, 1);
+  if (log != NULL)
+    clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, length, log, NULL);
+  say(device, $NAME_DEVICE_FAULT, "clBuildProgram failed with error %d: %s", (int)number, log == NULL ? "" : log);
+  free(log);
+  return $NAME_DEVICE_FAULT;
+}
+
 static int build($name_device *device) {
   cl_device_fp_config config = 0;
   const char *exact = "-cl-fp32-correctly-rounded-divide-sqrt";
@@ -216,14 +229,7 @@ static int build($name_device *device) {
   snprintf(options, sizeof options, "-w -cl-std=CL1.2 %s%s", exact,
            F64_PAIRS || !has_doubles(device->id) ? " -DPAIRS" : "");
   number = clBuildProgram(device->program, 1, &device->id, options, NULL, NULL);
-  if (number == CL_SUCCESS) return $NAME_OK;
-  say(device, $NAME_DEVICE_FAULT, "clBuildProgram failed with error %d: ", (int)number);
-  {
-    const size_t used = strlen(device->words);
-    clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, sizeof device->words - used - 1,
-                          device->words + used, NULL);
-  }
-  return $NAME_DEVICE_FAULT;
+  return number == CL_SUCCESS ? $NAME_OK : not_built(device, number);
 }
 
 static int allocate($name_device *device) {
@@ -238,16 +244,23 @@ static int allocate($name_device *device) {
 
 /* Kernels have their arguments from the beginning. */
 static int prepare($name_device *device, const struct entry *entry) {
+  cl_ulong has = 0;
   int i, j;
+  clGetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof has, &has, NULL);
   for (i = 0; i < entry->step_count; ++i) {
     const struct step *step = &entry->steps[i];
     char name[32];
     cl_int number = CL_SUCCESS;
     cl_kernel kernel;
+    cl_ulong needs = 0;
     snprintf(name, sizeof name, "kernel_%d", step->kernel);
     kernel = clCreateKernel(device->program, name, &number);
     if (number != CL_SUCCESS) return failed(device, "clCreateKernel", number);
     device->kernels[device->kernel_count++] = kernel;
+    clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof needs, &needs, NULL);
+    if (needs > has)
+      return say(device, $NAME_BAD_DEVICE, "%s needs %lu bytes of local memory; the device has %lu", name,
+                 (unsigned long)needs, (unsigned long)has);
     for (j = 0; j < step->count; ++j) {
       const struct place *place = &entry->places[step->first + j];
       number = clSetKernelArg(kernel, (cl_uint)(2 * j), sizeof(cl_mem), &device->buffers[place->buffer]);

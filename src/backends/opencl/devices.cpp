@@ -71,7 +71,7 @@ Device describe(const Api& api, Platform platform, DeviceId id) {
   device.globalBytes = numberOf<uint64_t>(api, id, kDeviceGlobalMemory);
   device.localBytes = numberOf<uint64_t>(api, id, kDeviceLocalMemory);
   device.allocationBytes = numberOf<uint64_t>(api, id, kDeviceMostAllocation);
-  device.groupItems = numberOf<size_t>(api, id, kDeviceGroupItems);
+  device.groupItems = std::max(numberOf<size_t>(api, id, kDeviceGroupItems), size_t{1});
   device.vectorFloats = std::max(numberOf<uint32_t>(api, id, kDevicePreferredFloats), uint32_t{1});
   device.stepItems = stepItemsOf(device);
   return device;
@@ -145,7 +145,8 @@ Result<Device> chooseDevice(std::string_view choice) {
     if (!device.available || !fits(platform, device.platformNumber, device.platformName) ||
         !fits(wanted, device.number, device.name))
       continue;
-    if (chosen == nullptr || (chosen->type != kTypeGpu && device.type == kTypeGpu && choice.empty())) chosen = &device;
+    if (chosen == nullptr || ((chosen->type & kTypeGpu) == 0 && (device.type & kTypeGpu) != 0 && choice.empty()))
+      chosen = &device;
   }
   if (chosen != nullptr) return *chosen;
   std::string known;

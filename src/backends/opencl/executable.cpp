@@ -48,8 +48,7 @@ struct Bound {
 };
 
 // What a run has for itself.
-struct DeviceRun : RunContext {
-  Status made;
+struct DeviceRun {
   OwnQueue queue;
   std::optional<CopyQueue> copies;  // where something travels
   Staging staging;
@@ -57,6 +56,11 @@ struct DeviceRun : RunContext {
   std::vector<Bound> bound;                     // by slot
   std::vector<std::vector<OwnKernel>> kernels;  // by program, by step
   std::vector<Fault> seen;
+};
+
+// None where it could not be made: the next run tries again.
+struct Context : RunContext {
+  std::optional<DeviceRun> run;
 };
 
 class DeviceExecutable final : public Executable, StateDevice {
@@ -82,7 +86,7 @@ public:
       AGLOW_TRY(stateQueue_, driver_->makeQueue());
     }
     AGLOW_OK(placeWeights(pool));
-    return static_cast<DeviceRun&>(makeFirstContext()).made;
+    return filled(static_cast<Context&>(makeFirstContext()));
   }
 
   ExecutableFacts facts() const override {
@@ -95,20 +99,16 @@ public:
   }
 
 protected:
-  std::unique_ptr<RunContext> makeContext() override {
-    auto run = std::make_unique<DeviceRun>();
-    run->made = fillContext(*run);
-    return run;
-  }
+  std::unique_ptr<RunContext> makeContext() override { return std::make_unique<Context>(); }
 
   Status execute(RunContext& given, size_t function, std::span<const std::byte* const> inputs,
                  std::span<std::byte* const> outputs, RunObserver* observer) override {
-    auto& run = static_cast<DeviceRun&>(given);
-    if (!run.made.ok()) return run.made.error();
+    auto& context = static_cast<Context&>(given);
     const Loaded& loaded = programs_[function];
-    Status done = loaded.readsState ? state().bringTo(*this) : Status();
+    Status done = filled(context);
+    if (done.ok() && loaded.readsState) done = state().bringTo(*this);
     if (done.ok()) {
-      done = runOnce(run, function, HostBytes(loaded.program, inputs, outputs), observer);
+      done = runOnce(*context.run, function, HostBytes(loaded.program, inputs, outputs), observer);
       if (loaded.writesState) state().leftOn(*this);
     }
     if (!done.ok() && done.error().code == Code::Device) driver_->lose();
@@ -125,6 +125,28 @@ private:
     Event* copy(std::string_view what, const std::string& name, int64_t bytes) const {
       return timeline == nullptr ? nullptr : timeline->copy(fmt::format("{} {}", what, name), bytes);
     }
+  };
+
+  // However a run ends: commands that were enqueued may use the caller's memory until they are done.
+  class Pending {
+  public:
+    Pending(const Driver& driver, const Commands& commands) : driver_(driver), commands_(commands) {}
+    Pending(const Pending&) = delete;
+    ~Pending() {
+      if (!finished_) static_cast<void>(finish());
+    }
+
+    Status finish() {
+      finished_ = true;
+      Status done = driver_.finish(commands_.queue);
+      Status copied = commands_.copies == nullptr ? Status() : commands_.copies->finish(driver_);
+      return done.ok() ? copied : done;
+    }
+
+  private:
+    const Driver& driver_;
+    const Commands& commands_;
+    bool finished_ = false;
   };
 
   // All that compute with f64 of the model.
@@ -171,7 +193,14 @@ private:
     return {};
   }
 
-  Status fillContext(DeviceRun& run) {
+  Status filled(Context& context) const {
+    if (context.run) return {};
+    Status made = fill(context.run.emplace());
+    if (!made.ok()) context.run.reset();
+    return made;
+  }
+
+  Status fill(DeviceRun& run) const {
     AGLOW_TRY(run.queue, driver_->makeQueue());
     run.bound = bound_;
     for (const device::Use use : {device::kArena, device::kIo, device::kFaults})
@@ -233,15 +262,12 @@ private:
     const std::map<RegionId, std::byte*> wanted = host.outputs;
     stageInputs(run, loaded, host);
     Borrowed borrowed(*driver_);
+    Pending pending(*driver_, commands);
     Status done = enqueue(run, commands, function, host, borrowed);
-    // Even where a command was refused: those before it may still use the caller's memory.
-    Status finished = driver_->finish(commands.queue);
-    if (commands.copies != nullptr) {
-      Status copied = commands.copies->finish(*driver_);
-      if (finished.ok()) finished = std::move(copied);
-    }
+    Status finished = pending.finish();
+    // What the device failed in is why no memory was left for a command after it.
+    if (!finished.ok() && (done.ok() || done.error().code == Code::OutOfMemory)) return finished;
     AGLOW_OK(std::move(done));
-    AGLOW_OK(std::move(finished));
     if (timeline) AGLOW_OK(timeline->tell(*watcher));
     AGLOW_OK(loaded.checkFaults(run.seen));
     if (run.staging.data() != nullptr)
@@ -405,21 +431,23 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs, const Device& device,
-                                                   const codegen::DeviceShape& shape, bool sharesMemory,
+                                                   const codegen::DeviceShape& shape, int64_t memoryBytes,
                                                    const BackendOptions& options, const std::string& cache) {
   MemoryPlan plan(programs);
   AGLOW_OK(plan.fit({.device = fmt::format("{} ({})", device.address(), device.name),
                      .bufferBytes = device.allocationBytes,
                      .allBytes = device.globalBytes}));
   RunLimits limits = runLimits(programs, options);
-  // Weights travel because one run fills the device.
-  for (const Program& program : programs)
-    for (const Region& region : program.regions)
-      if (region.as<ConstantInit>() != nullptr && plan.inHost(region)) limits.contexts = 1;
+  const uint64_t bytes = memoryBytes > 0 ? static_cast<uint64_t>(memoryBytes) : device.globalBytes;
+  limits.contexts = static_cast<int>(std::min<uint64_t>(limits.contexts, plan.contextsIn(bytes)));
   AGLOW_TRY(std::shared_ptr<Driver> driver, Driver::of(device));
-  auto executable = std::make_unique<DeviceExecutable>(programs, device, std::move(plan), std::move(driver),
-                                                       sharesMemory, options.threadPool(), limits);
-  AGLOW_OK(executable->load(std::move(programs), shape, cache, options.weights.get()));
+  auto executable =
+      std::make_unique<DeviceExecutable>(programs, device, std::move(plan), driver,
+                                         device.unifiedMemory && memoryBytes == 0, options.threadPool(), limits);
+  if (const Status loaded = executable->load(std::move(programs), shape, cache, options.weights.get()); !loaded.ok()) {
+    if (loaded.error().code == Code::Device) driver->lose();
+    return loaded.error();
+  }
   return std::unique_ptr<Executable>(std::move(executable));
 }
 

@@ -52,8 +52,11 @@ LatencyModel OpenClBackend::latencies() const {
                      .startSeconds = 5e-6,
                      .copyBytesPerSecond = device_.unifiedMemory ? 10e9 : 12e9,
                      .copyStartSeconds = 10e-6,
-                     .sharesMemory = memoryBytes_ == 0,
-                     .memoryBytes = static_cast<int64_t>(std::min<uint64_t>(device_.globalBytes, INT64_MAX))};
+                     .travel = memoryBytes_ > 0        ? LatencyModel::Travel::Always
+                               : device_.unifiedMemory ? LatencyModel::Travel::Never
+                                                       : LatencyModel::Travel::WhereFull,
+                     .memoryBytes = static_cast<int64_t>(std::min<uint64_t>(device_.globalBytes, INT64_MAX)),
+                     .bufferBytes = static_cast<int64_t>(std::min<uint64_t>(device_.allocationBytes, INT64_MAX))};
   if (memoryBytes_ > 0) model.memoryBytes = memoryBytes_;
   return model;
 }
@@ -74,8 +77,7 @@ void OpenClBackend::changePhases(PhaseList& phases) const {
 Result<std::unique_ptr<Executable>> OpenClBackend::compile(std::vector<Program> programs,
                                                            const BackendOptions& options) const {
   AGLOW_OK(checkMemory(programs, options));
-  return opencl::makeExecutable(std::move(programs), device_, shape(), device_.unifiedMemory && memoryBytes_ == 0,
-                                options, cache_);
+  return opencl::makeExecutable(std::move(programs), device_, shape(), memoryBytes_, options, cache_);
 }
 
 }  // namespace aglow
