@@ -130,9 +130,9 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
     writer.input(2, "bias");
     bias = appliedText(Scalar::Add, sums, "given", elementText(kind, sums, "bias[channel]"));
   }
+  const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
+  if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
   if (outputs < kFewOutputs) {
-    const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
-    if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
     const std::string met =
         fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
                     elementText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
