@@ -1,4 +1,4 @@
-// Kernels that do a whole operator: attention, convolutions of channels by themselves and through Winograd's
+// Kernels that do a whole operator: attention, convolutions of few outputs and through Winograd's
 // transforms, as processors and as GPUs get them, against the reference.
 #include "backends/winograd.h"
 #include "on_device.h"
@@ -88,11 +88,12 @@ TEST_P(WholeKernels, LeaveOtherAttentionToItsParts) {
   EXPECT_FALSE(backend_->supports(*b.attention(wide, wide, wide, {}, {.precision = ElemKind::Float32})));
 }
 
-TEST_P(WholeKernels, ConvolveChannelsByThemselves) {
+TEST_P(WholeKernels, ConvolveFewOutputsOfAGroup) {
   struct Case {
     Shape x, filter;
     ConvAttrs attrs;
     bool bias = true;
+    ElemKind kind = ElemKind::Float32;
   };
   const Case cases[] = {
       {{2, 5, 9, 11}, {5, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 5}},
@@ -100,15 +101,27 @@ TEST_P(WholeKernels, ConvolveChannelsByThemselves) {
       {{1, 2, 30, 40}, {2, 1, 5, 5}, {.strides = {1, 3}, .pads = {4, 7, 2, 0}, .dilations = {2, 2}, .group = 2}, false},
       {{1, 4, 7, 7}, {4, 1, 7, 7}, {.pads = {3, 3, 3, 3}, .group = 4}},
       {{1, 1, 300, 3}, {1, 1, 3, 1}, {.pads = {1, 0, 1, 0}, .group = 1}},
+      {{1, 7, 30, 21}, {3, 7, 9, 9}, {.pads = {4, 4, 4, 4}}},
+      {{2, 6, 12, 13}, {4, 3, 3, 3}, {.strides = {2, 1}, .pads = {1, 0, 1, 2}, .group = 2}, false},
+      {{1, 5, 9, 9}, {20, 5, 5, 5}, {.strides = {1, 2}, .pads = {2, 2, 2, 2}, .dilations = {1, 3}}},
+      {{2, 9, 7, 7}, {6, 9, 1, 1}, {}},
+      {{2, 4, 50}, {8, 1, 31}, {.pads = {15, 15}, .group = 4}},
+      {{1, 2, 20000}, {3, 2, 5}, {.strides = {2}, .pads = {0, 4}, .dilations = {2}}},
+      {{1, 2, 9000}, {2, 1, 3}, {.pads = {3, 0}, .group = 2}, true, ElemKind::Float16},
+      {{2, 3, 5, 6, 7}, {3, 1, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}, .group = 3}},
+      {{1, 4, 6, 5, 9}, {2, 4, 2, 3, 1}, {.strides = {2, 1, 2}, .pads = {1, 0, 0, 2, 1, 0}, .dilations = {3, 1, 1}}},
+      {{1, 6, 9, 10}, {6, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 6}, true, ElemKind::Float64},
+      {{1, 4, 9, 10}, {2, 2, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 2}, true, ElemKind::Int32},
+      {{1, 2, 3, 4, 3, 4}, {2, 1, 2, 2, 2, 2}, {.group = 2}},
   };
   uint64_t seed = 1;
   for (const Case& c : cases) {
     SCOPED_TRACE(seed);
     Module module;
     Builder b(*module.addFunction("f"));
-    const Value bias = c.bias ? input(b, "bias", {c.filter[0]}) : Value{};
-    const Value y = b.conv(input(b, "x", c.x), input(b, "filter", c.filter), bias, c.attrs);
-    b.output("y", b.add(b.relu(y), input(b, "other", y.shape())));
+    const Value bias = c.bias ? input(b, "bias", {c.filter[0]}, c.kind) : Value{};
+    const Value y = b.conv(input(b, "x", c.x, c.kind), input(b, "filter", c.filter, c.kind), bias, c.attrs);
+    b.output("y", b.add(b.neg(y), input(b, "other", y.shape(), c.kind)));
     expectSame(b.function(), ++seed, false);
   }
 }

@@ -85,6 +85,31 @@ TEST_F(Tiles, ConvolveAllImagesAtOnce) {
   }
 }
 
+class Products : public OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Devices, Products, ::testing::Bool(), OnBoth::nameOf);
+
+// Operands have nothing to load then, whatever there is of results; images of zeros alone are padding.
+TEST_P(Products, SumNothing) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const auto input = [&](const char* name, Shape shape, ElemKind kind = ElemKind::Float32) {
+    return b.input(name, Type(kind, std::move(shape)));
+  };
+  const auto finish = [&](const char* name, Value y, const char* other) {
+    b.output(name, b.neg(b.add(y, input(other, y.shape(), y.type().kind()))));
+  };
+  finish("matrices", b.matMul(input("a", {64, 0}, ElemKind::Float16), input("b", {0, 300}, ElemKind::Float16)), "r");
+  finish("many", b.matMul(input("c", {2, 3, 5, 0}), input("d", {3, 0, 7})), "s");
+  finish("channels",
+         b.conv(input("x", {2, 0, 5, 6}), input("w", {8, 0, 3, 3}), input("bias", {8}), {.pads = {1, 1, 0, 0}}), "t");
+  finish("few", b.conv(input("u", {2, 0, 5, 6}), input("o", {2, 0, 3, 3}), input("p", {2}), {}), "v");
+  finish(
+      "padding",
+      b.conv(input("e", {2, 4, 0, 6}), input("g", {8, 2, 2, 3}), input("h", {8}), {.pads = {1, 0, 2, 0}, .group = 2}),
+      "i");
+  expectSame(b.function(), 3, false);
+}
+
 constexpr ElemKind kHalf = ElemKind::Float16;
 
 // Numbers of few bits, whose products and sums no rounding touches.

@@ -1,117 +1,237 @@
-// Convolutions of channels by themselves (depthwise), on processors: an item copies rows of its channel into local
-// memory, with the zeros around them, and walks over them in vectors. Of steps of s along a row, every s-th element
-// lies side by side, so that a tap of neighbouring results is one load.
+// Convolutions of few channels on processors: an item copies rows of a channel into local memory, with the zeros around
+// them, and walks over them in vectors, for a few outputs at once. Of steps of s along a row, every s-th element lies
+// side by side, so that a tap of neighbouring results is one load. Slices, which are channels and the first of three
+// spatial axes, come one after the other; images with one axis have one row.
+#include "codegen/clike/conv_planes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "codegen/clike/conv_planes.h"
+#include "codegen/clike/tile_plan.h"
 #include "support/sizes.h"
 
 namespace aglow::codegen {
 
 namespace {
 
-constexpr std::string_view kPlanes = R"(LOCAL_ARRAY float lines[$elements];
-const $I plane = ($I)GROUP(1), first = ($I)GROUP(0) * $rows;
-const $I end = first + $rows < $height ? first + $rows : $height, channel = plane % $channels;
-const $I top = first * $stride - $before, from = plane / $outputs * $inputPlane;
-for ($I i = 0; i < (end - 1 - first) * $stride + $reach; ++i) {
-  const $I q = top + i;
-  const int32_t to = (int32_t)i * $line;
-  if (q < 0 || q >= $inputHeight) {
-    for (int32_t j = 0; j < $line; ++j) lines[to + j] = 0;
-    continue;
-  }
-  const $I at = from + q * $inputWidth;
-$copies
-}
-$taps
-for ($I row = first; row < end; ++row)
-  for (int32_t side = 0; side < $width; side += $lanes) {
-    const int32_t at = (int32_t)(row - first) * $rowStep + side;
-    $V sum = ($V)(0);
-$sums
-    float found[$lanes];
-    vstore$lanes(sum, 0, found);
-    const int32_t count = $count;
-    for (int32_t c = 0; c < count; ++c) {
-      const $I point = (plane * $height + row) * $width + side + c;
-      float given = found[c];
-$store
+constexpr std::string_view kPlanes = R"(LOCAL_ARRAY $E lines[$elements];
+const $I number = ($I)GROUP(1), block = ($I)GROUP(0) / $pieces;
+const $I image = number / ($parts * $deep), part = number / $deep % $parts, deep = number % $deep;
+const $I first = block * $rows, end = first + $rows < $height ? first + $rows : $height;
+const $I across = ($I)GROUP(0) % $pieces * $columns;
+const $I beyond = across + $columns < $width ? across + $columns : $width;
+const $I top = first * $stride - $before;
+$zeros
+for ($I slice = 0; slice < $slices; ++slice) {
+  const $I plane = deep * $deepStride - $deepBefore + slice % $deepKernel * $deepDilation;
+  if (plane < 0 || plane >= $inputDeep) continue;
+  const $I from = ((image * $groups + part / $partsOfGroup) * $depth + slice / $deepKernel) * $inputVolume +
+                  plane * $inputPlane;
+  for ($I i = 0; i < (end - 1 - first) * $stride + $reach; ++i) {
+    const $I q = top + i;
+    const int32_t to = (int32_t)i * $line;
+    if (q < 0 || q >= $inputHeight) {
+      for (int32_t j = 0; j < $line; ++j) lines[to + j] = 0;
+      continue;
     }
+    const $I at = from + q * $inputWidth;
+$copies
   }
+  $E taps[$own * $taps];
+$unroll
+  for (int32_t o = 0; o < $own; ++o)
+$unroll
+    for (int32_t t = 0; t < $taps; ++t) taps[o * $taps + t] = ($E)$tap;
+  for ($I row = first; row < end; ++row)
+    for ($I side = across; side < beyond; side += $lanes) {
+      const int32_t at = (int32_t)(row - first) * $rowStep + (int32_t)(side - across);
+$sums
+$then
+    }
+}
+$last
+)";
+
+// What an item has of its results by the end of a slice, and how they are handed on.
+constexpr std::string_view kHand = R"(for (int32_t o = 0; o < $own; ++o) {
+  const $I channel = part * $own + o;
+  const int32_t count = $count;
+  for (int32_t c = 0; c < count; ++c) {
+    const $I point = (((image * $parts * $own + channel) * $deep + deep) * $height + row) * $width + side + c;
+    $T given = ($T)found[o * $lanes + c];
+$store
+  }
+}
+)";
+constexpr std::string_view kZeros = R"(LOCAL_ARRAY $E held[$own * $rows * $padded];
+for (int32_t i = 0; i < $own * $rows * $padded; ++i) held[i] = 0;
+)";
+constexpr std::string_view kLast = R"(for ($I row = first; row < end; ++row)
+  for ($I side = across; side < beyond; side += $lanes) {
+    $E found[$own * $lanes];
+    for (int32_t o = 0; o < $own; ++o)
+      for (int32_t c = 0; c < $lanes; ++c)
+        found[o * $lanes + c] = held[(o * $rows + (int32_t)(row - first)) * $padded + (int32_t)(side - across) + c];
+$hand
+  }
+)";
+
+// Of the positions of a row that have the remainder $r by the stride: zeros before the input, elements, zeros behind.
+constexpr std::string_view kCopies = R"({
+  const $I base = across * $step + ($r - $ahead);
+  $I low = base < 0 ? ($step - 1 - base) / $step : 0, high = base < $inputWidth ? ($inputWidth - base + $step - 1) / $step : 0;
+  low = low < $part ? low : $part;
+  high = high < low ? low : high < $part ? high : $part;
+  for ($I j = 0; j < low; ++j) lines[to + $r * $part + j] = 0;
+  for ($I j = low; j < high; ++j) lines[to + $r * $part + j] = ($E)$element;
+  for ($I j = high; j < $part; ++j) lines[to + $r * $part + j] = 0;
+}
 )";
 
 }  // namespace
 
 std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, const std::string& finish) {
-  constexpr int64_t kMostTaps = 49, kMostBytes = 32 << 10, kMostLanes = 16;
+  constexpr int64_t kMostBytes = 32 << 10, kMostLanes = 16, kFewTaps = 49, kMostSteps = 16;
   const Shape &x = writer.in(0).shape(), &y = writer.out().shape();
-  const ElemKind kind = writer.kindOf(0);
-  const Window& w = sliding.window;
-  if (writer.shape().sharesLocal || !writer.shape().vectors || nest::computedKind(kind) != ElemKind::Float32 ||
-      writer.in(1).dim(1) != 1 || y.rank() != 4 || w.kernel[0] * w.kernel[1] > kMostTaps)
+  const ElemKind kind = writer.kindOf(0), sums = nest::computedKind(kind);
+  const DeviceShape& shape = writer.shape();
+  const int64_t depth = writer.in(1).dim(1), groups = writer.attrs().integer("group"), outputs = y[1] / groups;
+  if (shape.sharesLocal || !shape.vectors || emulates(sums, shape) || sliding.input.empty() ||
+      sliding.input.size() > Sliding::kAxes || x.elements() == 0)
     return std::nullopt;
+  const auto [deep, down, along] = sliding.axes(y);
+  int64_t own = std::min<int64_t>(outputs, 4);
+  while (outputs % own != 0) --own;
+  const int64_t slices = depth * deep.kernel, taps = down.kernel * along.kernel, parts = y[1] / own;
+  // The more taps an element of the input has, the more often tiles would gather it (measured: with 1 tap up to 8
+  // outputs are quicker here, with 9 some 40, with 49 all).
+  if (outputs > 4 * (taps * deep.kernel + 1)) return std::nullopt;
   int64_t lanes = 1;
-  while (lanes < std::min(y[3], kMostLanes)) lanes *= 2;
-  const int64_t stride = w.strides[1], before = w.before[1];
-  // Elements of a row at one remainder of their position by the stride; those of the next one follow.
-  const int64_t part = alignUp(y[3], lanes) + (w.kernel[1] - 1) * w.dilations[1] / stride + 1;
-  const int64_t line = part * stride, reach = (w.kernel[0] - 1) * w.dilations[0] + 1;
-  const int64_t most = std::min(writer.shape().localBytes / 2, kMostBytes) / elemBytes(ElemKind::Float32) / line;
-  if (most < reach) return std::nullopt;
-  const int64_t blocks = ceilDiv(y[2], std::min((most - reach) / w.strides[0] + 1, y[2]));
-  const int64_t rows = ceilDiv(y[2], blocks);
+  while (lanes < std::min(along.result, kMostLanes * 4 / elemBytes(sums))) lanes *= 2;
 
-  std::string copies, taps, sums;
-  for (int64_t r = 0; r < stride; ++r) {
-    // Positions j * stride + r - before that lie inside.
-    const int64_t low = std::clamp<int64_t>(ceilDiv(std::max<int64_t>(before - r, 0), stride), 0, part);
-    const int64_t high =
-        std::clamp<int64_t>(x[3] + before - r <= 0 ? 0 : ceilDiv(x[3] + before - r, stride), low, part);
-    copies += fmt::format(
-        R"(for (int32_t j = 0; j < {0}; ++j) lines[to + {3} + j] = 0;
-for (int32_t j = {0}; j < {1}; ++j) lines[to + {3} + j] = {4};
-for (int32_t j = {1}; j < {2}; ++j) lines[to + {3} + j] = 0;
-)",
-        low, high, part, r * part,
-        elementText(kind, ElemKind::Float32, fmt::format("x[at + j * {} + ({})]", stride, r - before)));
-  }
-  for (int64_t i = 0; i < w.kernel[0]; ++i)
-    for (int64_t j = 0; j < w.kernel[1]; ++j) {
-      const int64_t tap = i * w.kernel[1] + j, across = j * w.dilations[1];
-      taps += fmt::format("const float tap{} = {};\n", tap,
-                          elementText(kind, ElemKind::Float32,
-                                      fmt::format("filter[channel * {} + {}]", w.kernel[0] * w.kernel[1], tap)));
-      sums += fmt::format("sum = MULADD_f32(vload{}(0, lines + at + {}), (float{})(tap{}), sum);\n", lanes,
-                          i * w.dilations[0] * line + across % stride * part + across / stride, lanes, tap);
+  // Rows and columns of an item: as many as local memory has room for besides taps, but for enough items.
+  const int64_t room = std::min(shape.localBytes / 2, kMostBytes) / elemBytes(sums) - own * taps;
+  if (along.stride > kMostSteps || std::max({down.stride, down.reach(), along.reach()}) > room) return std::nullopt;
+  const int64_t enough = std::max<int64_t>(32, 2 * shape.computeUnits);
+  const auto partOf = [&](int64_t columns) {  // of a row, at one remainder by the stride; those of the next one follow
+    return alignUp(columns, lanes) + (along.kernel - 1) * along.dilation / along.stride + 1;
+  };
+  const auto needed = [&](int64_t rows, int64_t columns) {
+    return ((rows - 1) * down.stride + down.reach()) * partOf(columns) * along.stride +
+           (slices > 1 ? own * rows * alignUp(columns, lanes) : 0);
+  };
+  int64_t columns = along.result, rows = down.result;
+  while (columns > lanes && needed(1, columns) > room) columns = alignUp(ceilDiv(columns, 2), lanes);
+  if (needed(1, columns) > room) return std::nullopt;
+  const int64_t pieces = ceilDiv(along.result, columns), planes = y[0] * parts * deep.result * pieces;
+  while (rows > 1 && (needed(rows, columns) > room ||
+                      (rows > 2 * down.reach() / down.stride && planes * ceilDiv(down.result, rows) < enough)))
+    rows = ceilDiv(rows, 2);
+  const int64_t part = partOf(columns), line = part * along.stride, padded = alignUp(columns, lanes);
+
+  const std::string element = vectorName(sums, 1), vector = vectorName(sums, lanes);
+  std::vector<Word> words = {{"I", sliding.type},
+                             {"E", element},
+                             {"T", typeName(sums)},
+                             {"V", vector},
+                             {"lanes", lanes},
+                             {"own", own},
+                             {"taps", taps},
+                             {"part", part},
+                             {"parts", parts},
+                             {"partsOfGroup", outputs / own},
+                             {"groups", groups},
+                             {"depth", depth},
+                             {"slices", slices},
+                             {"rows", rows},
+                             {"columns", columns},
+                             {"padded", padded},
+                             {"pieces", pieces},
+                             {"elements", ((rows - 1) * down.stride + down.reach()) * line},
+                             {"deep", deep.result},
+                             {"height", down.result},
+                             {"width", along.result},
+                             {"deepStride", deep.stride},
+                             {"deepBefore", deep.before},
+                             {"deepKernel", deep.kernel},
+                             {"deepDilation", deep.dilation},
+                             {"inputDeep", deep.input},
+                             {"inputVolume", sliding.plane},
+                             {"inputPlane", down.input * along.input},
+                             {"inputHeight", down.input},
+                             {"inputWidth", along.input},
+                             {"stride", down.stride},
+                             {"before", down.before},
+                             {"step", along.stride},
+                             {"ahead", along.before},
+                             {"reach", down.reach()},
+                             {"line", line},
+                             {"rowStep", down.stride * line},
+                             {"store", finish + writer.resultIndices("point") + writer.epilogue()}};
+  const auto with = [&](std::string_view text, std::vector<Word> more = {}) {
+    more.insert(more.end(), words.begin(), words.end());
+    return fill(text, more);
+  };
+  const bool few = own * taps <= kFewTaps;
+  std::string copies;
+  for (int64_t r = 0; r < along.stride; ++r)
+    copies += with(
+        kCopies, {{"r", r}, {"element", elementText(kind, sums, fmt::format("x[at + base + j * {}]", along.stride))}});
+  std::string steps;
+  for (int64_t o = 0; o < own; ++o)
+    steps +=
+        fmt::format("{} sum{} = {};\n", vector, o,
+                    slices == 1 ? fmt::format("({})(0)", vector)
+                                : fmt::format("vload{}(0, held + ({} + (int32_t)(row - first)) * {} + (int32_t)(side "
+                                              "- across))",
+                                              lanes, o * rows, padded));
+  // A tap, whose numbers are known or variables.
+  const auto addTap = [&](const std::string& at, const std::string& number) {
+    steps += fmt::format("{{\nconst {} b = vload{}(0, lines + at + {});\n", vector, lanes, at);
+    for (int64_t o = 0; o < own; ++o) {
+      const std::string tap = fmt::format("({})(taps[{} + {}])", vector, o * taps, number);
+      steps += isFloat(sums) ? fmt::format("sum{0} = MULADD_{1}(b, {2}, sum{0});\n", o, elemName(sums), tap)
+                             : fmt::format("sum{0} = b * {1} + sum{0};\n", o, tap);
     }
-  const std::string text =
-      fill(kPlanes, {{"I", sliding.type},
-                     {"V", fmt::format("float{}", lanes)},
-                     {"lanes", lanes},
-                     {"elements", ((rows - 1) * w.strides[0] + reach) * line},
-                     {"rows", rows},
-                     {"channels", y[1]},
-                     {"outputs", y[1] / x[1]},
-                     {"height", y[2]},
-                     {"width", y[3]},
-                     {"inputPlane", sliding.plane},
-                     {"inputHeight", x[2]},
-                     {"inputWidth", x[3]},
-                     {"stride", w.strides[0]},
-                     {"before", w.before[0]},
-                     {"reach", reach},
-                     {"line", line},
-                     {"rowStep", w.strides[0] * line},
-                     {"copies", copies},
-                     {"taps", taps},
-                     {"sums", sums},
-                     {"count", y[3] % lanes == 0 ? fmt::format("{}", lanes)
-                                                 : fmt::format("{0} - side < {1} ? {0} - side : {1}", y[3], lanes)},
-                     {"store", finish + writer.resultIndices("point") + writer.epilogue()}});
-  return writer.finish(text, {blocks, y[0] * y[1]}, {1, 1});
+    steps += "}\n";
+  };
+  const int64_t lineDown = down.dilation * line;
+  if (few) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t across = tap % along.kernel * along.dilation;
+      addTap(std::to_string(tap / along.kernel * lineDown + across % along.stride * part + across / along.stride),
+             std::to_string(tap));
+    }
+  } else {
+    steps +=
+        fmt::format("for (int32_t i = 0; i < {}; ++i)\nfor (int32_t j = 0; j < {}; ++j)\n", down.kernel, along.kernel);
+    addTap(fmt::format("i * {0} + j * {1} % {2} * {3} + j * {1} / {2}", lineDown, along.dilation, along.stride, part),
+           fmt::format("i * {} + j", along.kernel));
+  }
+  std::string then;
+  if (slices == 1) {
+    then = fmt::format("{} found[{}];\n", element, own * lanes);
+    for (int64_t o = 0; o < own; ++o) then += fmt::format("vstore{}(sum{}, 0, found + {});\n", lanes, o, o * lanes);
+  } else {
+    for (int64_t o = 0; o < own; ++o)
+      then += fmt::format("vstore{}(sum{}, 0, held + ({} + (int32_t)(row - first)) * {} + (int32_t)(side - across));\n",
+                          lanes, o, o * rows, padded);
+  }
+  const std::string hand = with(
+      kHand, {{"count", along.result % lanes == 0
+                            ? fmt::format("{}", lanes)
+                            : fmt::format("(int32_t)({0} - side < {1} ? {0} - side : {1})", along.result, lanes)}});
+  const std::string text = with(
+      kPlanes, {{"unroll", few ? "#pragma unroll" : ""},
+                {"zeros", slices == 1 ? "" : with(kZeros)},
+                {"copies", copies},
+                {"tap", elementText(kind, sums,
+                                    fmt::format("filter[((part * {} + o) * {} + slice) * {} + t]", own, slices, taps))},
+                {"sums", steps},
+                {"then", slices == 1 ? then + hand : then},
+                {"last", slices == 1 ? "" : with(kLast, {{"hand", hand}})}});
+  return writer.finish(text, {ceilDiv(down.result, rows) * pieces, y[0] * parts * deep.result}, {1, 1});
 }
 
 }  // namespace aglow::codegen

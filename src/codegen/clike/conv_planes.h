@@ -1,4 +1,4 @@
-// Convolutions that leave channels apart, row by row.
+// Convolutions of few outputs, row by row.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace aglow::codegen {
 
 // The kernel of a convolution with operands `x` and `filter`, and `finish`: statements on `given`, a sum of `channel`.
-// Nothing where channels meet, or a group's items work side by side anyway.
+// Nothing where tiles are quicker, or a group's items work side by side anyway.
 std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, const std::string& finish);
 
 }  // namespace aglow::codegen

@@ -98,9 +98,10 @@ int KernelWriter::operandOf(RegionId region) const {
   return static_cast<int>(it - instr_.operands.begin());
 }
 
-void KernelWriter::pointer(int operand, const std::string& name, ElemKind kind, bool writes) {
+void KernelWriter::pointer(int operand, const std::string& name, ElemKind kind, bool writes, int64_t begin) {
   const std::string type = fmt::format("{}{}", writes ? "" : "const ", storedName(kind));
-  declarations_ += fmt::format("GLOBAL {}* {} = AT({}, {});\n", type, name, parameter(operand), type);
+  declarations_ += fmt::format("GLOBAL {}* {} = AT({}, {}){};\n", type, name, parameter(operand), type,
+                               begin == 0 ? "" : fmt::format(" + {}", begin));
 }
 
 void KernelWriter::input(size_t i, const std::string& name) { input(i, name, kindOf(i)); }
@@ -111,9 +112,9 @@ void KernelWriter::result(size_t i, const std::string& name) { result(i, name, s
 void KernelWriter::result(size_t i, const std::string& name, ElemKind as) {
   pointer(operandOf(anchor_.results()[i].region), name, as, true);
 }
-void KernelWriter::scratch(const std::string& name, ElemKind as) {
+void KernelWriter::scratch(const std::string& name, ElemKind as, int64_t begin) {
   AGLOW_CHECK(instr_.operands.back().access == Access::Scratch, "the instruction has no working memory");
-  pointer(static_cast<int>(instr_.operands.size()) - 1, name, as, true);
+  pointer(static_cast<int>(instr_.operands.size()) - 1, name, as, true, begin);
 }
 
 bool KernelWriter::startsAt(RegionId region, int64_t multiple) const {

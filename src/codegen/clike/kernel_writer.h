@@ -52,7 +52,8 @@ public:
   void input(size_t i, const std::string& name, ElemKind as);
   void result(size_t i, const std::string& name);
   void result(size_t i, const std::string& name, ElemKind as);
-  void scratch(const std::string& name, ElemKind as);
+  // Working memory, from an element of that kind on.
+  void scratch(const std::string& name, ElemKind as, int64_t begin = 0);
   // How many neighbours in lines of an input are a whole vector from each multiple of that number on: 1, 2, 4 or 8.
   int64_t together(size_t i, int64_t line) const;
   // To report an index (a statement), unless the instruction's predicate is false everywhere.
@@ -92,7 +93,7 @@ private:
   // The number of the kernel's parameter for an operand of the instruction.
   size_t parameter(int operand);
   int operandOf(RegionId region) const;
-  void pointer(int operand, const std::string& name, ElemKind kind, bool writes);
+  void pointer(int operand, const std::string& name, ElemKind kind, bool writes, int64_t begin = 0);
 
   const Program& program_;
   const Instr& instr_;
@@ -122,6 +123,6 @@ using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const D
 TakesUse takesAttention, takesWinograd, takesChannelsLast;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch;
+ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch, scatterScratch;
 
 }  // namespace aglow::codegen

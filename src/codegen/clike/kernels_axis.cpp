@@ -1,4 +1,4 @@
-// Over axes and at computed places: reductions, gathering and scattering; and what moves elements.
+// Over axes: reductions and histograms; and what moves elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include "ops/all_ops.h"
 #include "ops/axes.h"
 #include "ops/observed.h"
-#include "reference/axis_lines.h"
 
 namespace aglow::codegen {
 
@@ -158,115 +157,6 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
   }
   text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sums, given, "sum"));
   return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
-}
-
-namespace {
-
-// Statements that define `position` from an element of the indices; those outside of the axis are reported, and
-// skipped.
-std::string checkedPosition(KernelWriter& writer, const std::string& number, int64_t extent, std::string_view skip) {
-  const std::string report = writer.reportIndex("index");
-  return fmt::format(R"(const int64_t index = {};
-if (index < -INT64_C({}) || index >= INT64_C({})) {{
-  {}
-  {}
-}}
-const {} position = ({})(index < 0 ? index + {} : index);
-)",
-                     elementText(writer.kindOf(1), ElemKind::Int64, fmt::format("indices[{}]", number)), extent, extent,
-                     report, skip, writer.indexType(), writer.indexType(), extent);
-}
-
-// Where there is nothing to move, indices are still checked.
-std::vector<Launch> checkLaunches(const Program& program, const Instr& instr, const DeviceShape& shape, int64_t axis) {
-  KernelWriter writer(program, instr, shape);
-  const int64_t count = writer.in(1).elements();
-  if (count == 0) return {};
-  writer.input(1, "indices");
-  return {writer.perPoint(count, checkedPosition(writer, "point", writer.in(0).dim(static_cast<int>(axis)), "return;") +
-                                     "(void)position;\n")};
-}
-
-}  // namespace
-
-std::vector<Launch> gatherLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  KernelWriter writer(program, instr, shape);
-  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
-  if (writer.out().elements() == 0) return checkLaunches(program, instr, shape, writer.attrs().integer("axis"));
-  const int64_t count = writer.in(1).elements();
-  const ElemKind raw = rawKind(writer.out().kind());
-  writer.input(0, "data", raw);
-  writer.input(1, "indices");
-  writer.result(0, "y", raw);
-  const std::string text =
-      checkedPosition(writer, fmt::format("point / {} % {}", lines.stride, count), lines.extent, "return;") +
-      fmt::format("y[point] = data[(point / {} * {} + position) * {} + point % {}];\n", lines.stride * count,
-                  lines.extent, lines.stride, lines.stride);
-  return {writer.perPoint(writer.out().elements(), text)};
-}
-
-// First which update is the last of each row; then every element, combined with its updates in their order.
-std::vector<Launch> scatterLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  const ElemKind index = ElemKind::Int32;
-  std::vector<Launch> launches;
-  const auto writerOf = [&] { return KernelWriter(program, instr, shape); };
-  KernelWriter clear = writerOf();
-  if (clear.out().elements() == 0) return checkLaunches(program, instr, shape, 0);
-  const AxisLines rows(clear.in(0).shape(), 0);
-  const int64_t updates = clear.in(1).elements();
-  clear.scratch("last", index);
-  launches.push_back(clear.perPoint(rows.extent, "last[point] = -1;\n"));
-  if (updates > 0) {
-    KernelWriter mark = writerOf();
-    mark.input(1, "indices");
-    mark.scratch("last", index);
-    const std::string text = checkedPosition(mark, "point", rows.extent, "return;");
-    launches.push_back(mark.perPoint(updates, text + "ATOMIC_MAX(last + position, (int32_t)point);\n"));
-  }
-  KernelWriter write = writerOf();
-  const std::string& reduction = write.attrs().word("reduction");
-  const ElemKind kind = write.resultKind(), raw = rawKind(kind);
-  write.scratch("last", index);
-  if (reduction == "none") {
-    write.input(0, "data", raw);
-    write.input(2, "updates", raw);
-    write.result(0, "y", raw);
-    launches.push_back(write.perPoint(write.out().elements(), fmt::format(R"(const {0} row = point / {1};
-const {0} from = last[row];
-y[point] = from < 0 ? data[point] : updates[from * {1} + point % {1}];
-)",
-                                                                          write.indexType(), rows.stride)));
-    return launches;
-  }
-  const auto [combine, sums, start] = nest::combinationOf(reduction, kind);
-  write.input(0, "data");
-  write.input(1, "indices");
-  write.input(2, "updates");
-  write.result(0, "y");
-  const std::string update = elementText(kind, sums, fmt::format("updates[i * {0} + point % {0}]", rows.stride));
-  launches.push_back(write.perPoint(write.out().elements(),
-                                    fill(R"(const $I row = point / $stride;
-const int32_t end = last[row];
-if (end < 0) {
-  y[point] = data[point];
-  return;
-}
-$T sum = $start;
-for ($I i = 0; i <= end; ++i) {
-  const int64_t index = $index;
-  if ((index < 0 ? index + $rows : index) == row) sum = $sum;
-}
-y[point] = $stored;
-)",
-                                         {{"I", write.indexType()},
-                                          {"T", typeName(sums)},
-                                          {"stride", rows.stride},
-                                          {"rows", rows.extent},
-                                          {"start", elementText(kind, sums, "data[point]")},
-                                          {"index", elementText(write.kindOf(1), ElemKind::Int64, "indices[i]")},
-                                          {"sum", appliedText(combine, sums, "sum", update)},
-                                          {"stored", storedText(kind, convertedText(sums, kind, "sum"))}})));
-  return launches;
 }
 
 // Counts of bins with atomic additions, low words with a carry; then each channel by itself.

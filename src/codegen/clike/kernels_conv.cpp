@@ -24,6 +24,7 @@ ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t g
   (sharesTiles(s.sums, shape) ? s.n : s.batch) *= x.dim(0);
   int64_t plane = 1;
   for (int axis = 2; axis < x.rank(); ++axis) plane *= x.dim(axis);
+  if (plane == 0) s.k = 0;  // padding is all there is
   s.gathers = s.k != filter.dim(1) || plane % 4 != 0 || plane * x.dim(0) != s.n;
   if (storageKind(x.kind()) == ElemKind::Float16 && multipliesHalves(s, shape)) s.held = ElemKind::Float16;
   return s;
@@ -109,7 +110,7 @@ int64_t convScratch(const Program& program, const Instr& anchor, const DeviceSha
   const int64_t group = anchor.attrs.integer("group");
   if (y.dim(1) / group < kFewOutputs || y.elements() == 0) return 0;
   const ProductSizes sizes = sizesOf(x, filter, y, group, shape);
-  if (!sharesTiles(sizes.sums, shape)) return 0;
+  if (!sharesTiles(sizes.sums, shape) || sizes.k == 0) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 
@@ -129,9 +130,9 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
     writer.input(2, "bias");
     bias = appliedText(Scalar::Add, sums, "given", elementText(kind, sums, "bias[channel]"));
   }
+  const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
+  if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
   if (outputs < kFewOutputs) {
-    const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
-    if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
     const std::string met =
         fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
                     elementText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),

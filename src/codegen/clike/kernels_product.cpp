@@ -6,7 +6,32 @@
 
 namespace aglow::codegen {
 
+// Sums of nothing, whose operands may have no element to load.
+static Launch zeros(KernelWriter& writer, const Product& p) {
+  const ProductSizes& s = p.sizes;
+  const std::string indices = p.indices.empty() ? writer.resultIndices("point") : p.indices;
+  return writer.perPoint(
+      s.batch * s.m * s.n,
+      fill(R"(const $I batch = point / $mn, row = point / $n % $m, column = point % $n, number = point;
+(void)batch, (void)row, (void)column;
+{
+  const $I point = $point;
+  $T given = $zero;
+$store
+}
+)",
+           {{"I", writer.indexType()},
+            {"T", typeName(s.sums)},
+            {"mn", s.m * s.n},
+            {"m", s.m},
+            {"n", s.n},
+            {"point", p.point.empty() ? "number" : p.point},
+            {"zero", zeroText(s.sums)},
+            {"store", p.finish + indices + writer.epilogue()}}));
+}
+
 std::vector<Launch> tiles(KernelWriter& writer, const Product& p) {
+  if (p.sizes.k == 0) return {zeros(writer, p)};
   if (!sharesTiles(p.sizes.sums, writer.shape()))
     return {itemTiles(writer, p, p.finish + writer.resultIndices("point") + writer.epilogue())};
   return groupTiles(writer, p, chooseTile(p.sizes, writer.shape(), true), [&](KernelWriter& last) -> Handed {
@@ -44,7 +69,7 @@ ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, co
 int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
   const ProductSizes sizes = sizesOf(program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
                                      program[anchor.results()[0].region].type, shape);
-  if (!sharesTiles(sizes.sums, shape)) return 0;
+  if (!sharesTiles(sizes.sums, shape) || sizes.k == 0) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
 

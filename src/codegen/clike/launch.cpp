@@ -22,11 +22,6 @@ struct KernelRow {
   bool ways = false;          // tiles of several sizes
 };
 
-// Which of the updates is the last of each row.
-int64_t scatterScratch(const Program& program, const Instr& anchor, const DeviceShape& /*shape*/) {
-  return program[anchor.results()[0].region].type.dim(0) * elemBytes(ElemKind::Int32);
-}
-
 constexpr KernelRow kRows[] = {
     {.op = Op::MatMul,
      .name = "tiles",

@@ -24,6 +24,19 @@ Sliding::Sliding(const Attrs& attrs, std::vector<int64_t> kernel, const Shape& x
       if (number > kFar) type = "int64_t";
 }
 
+std::array<Along, Sliding::kAxes> Sliding::axes(const Shape& y) const {
+  AGLOW_CHECK(input.size() <= kAxes, "at most three spatial axes");
+  std::array<Along, kAxes> all;
+  for (size_t a = 0; a < input.size(); ++a)
+    all[kAxes - input.size() + a] = {.kernel = window.kernel[a],
+                                     .stride = window.strides[a],
+                                     .dilation = window.dilations[a],
+                                     .before = window.before[a],
+                                     .input = input[a],
+                                     .result = y[static_cast<int>(a) + 2]};
+  return all;
+}
+
 bool Sliding::copiesInput(int64_t taps) const {
   const auto all = [](const std::vector<int64_t>& list, int64_t value) {
     return std::all_of(list.begin(), list.end(), [&](int64_t one) { return one == value; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,12 @@
 #include "tensor/type.h"
 
 namespace aglow::codegen {
+
+// One axis: of the window, the input and the result.
+struct Along {
+  int64_t kernel = 1, stride = 1, dilation = 1, before = 0, input = 1, result = 1;
+  int64_t reach() const { return (kernel - 1) * dilation + 1; }
+};
 
 struct Sliding {
   static constexpr int64_t kMostBits = 31;  // taps that `tapsInside` has a bit for
@@ -21,6 +28,10 @@ struct Sliding {
 
   // A window of this extent, as attributes have it, on x [images, channels, spatial...].
   Sliding(const Attrs& attrs, std::vector<int64_t> kernel, const Shape& x, const std::string& indexType);
+
+  // Three axes with a result y; images that have fewer have one of 1 in front.
+  static constexpr size_t kAxes = 3;
+  std::array<Along, kAxes> axes(const Shape& y) const;
 
   // Whether every place of the result sees the same place of the input alone.
   bool copiesInput(int64_t taps) const;

@@ -64,7 +64,7 @@ std::string TileLoad::matrixPlaces() const {
   text += side_.atK;
   std::string there = side_.inside.empty() ? "true" : side_.inside;
   if (all_ % lines_ != 0) there += fmt::format(" && {} < {}", line_, all_);
-  if (p_.sizes.k % tile_.depth != 0) there += fmt::format(" && k < {}", p_.sizes.k);
+  if (p_.sizes.k == 0 || p_.sizes.k % tile_.depth != 0) there += fmt::format(" && k < {}", p_.sizes.k);
   return text + fmt::format("{}const bool there = {};\n", side_.before, there);
 }
 
