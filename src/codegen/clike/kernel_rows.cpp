@@ -12,11 +12,6 @@ namespace aglow::codegen {
 
 namespace {
 
-void replaceAll(std::string& text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-}
-
 constexpr int64_t kMostSteps = 8;  // of an item along its row, in fours, for it all to be in registers
 
 // The last of the two rounds of a reduction: so many items have the sums of the others.
@@ -76,12 +71,7 @@ private:
   }
 
   // The indices of an element of the row.
-  std::string inner(const std::string& number) const {
-    std::string text = writer_.indices(innerDims_, number);
-    for (size_t axis = innerDims_.size(); axis-- > 0;)
-      replaceAll(text, fmt::format(" i{} =", axis), fmt::format(" i{} =", axis + outerDims_.size()));
-    return text;
-  }
+  std::string inner(const std::string& number) const { return writer_.indices(innerDims_, number, outerDims_.size()); }
 
   void pass(const nest::Stage& stage) {
     out_.open(fmt::format("for ({0} at = {1}; at < {2}; at += {3})", writer_.indexType(), group_ > 1 ? "item" : "0",

@@ -1,4 +1,4 @@
-// Over axes and at computed places: reductions, gathering and scattering; and what moves elements.
+// At computed places: gathering and scattering; what moves elements, and what observes them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,52 +112,6 @@ std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, con
       nests.push_back(moved(instr, program, x.dims(), 1, from, 0, to, dot(attrs.ints("before"), to)));
   }
   return nestLaunches(program, instr, nests, shape);
-}
-
-std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  if (instr.kind == Instr::Kind::Compute && reducedRow(program, instr) > 0) {
-    const Result<BodyForm> form = formOf(program, bodySteps(instr));
-    if (form.ok() && !form->anchored) {
-      const nest::Nest nest = nest::nestOf(program, instr);
-      return nestLaunches(program, instr, {&nest, 1}, shape);
-    }
-  }
-  KernelWriter writer(program, instr, shape);
-  const std::string& how = writer.attrs().word("kind");
-  const ElemKind kind = writer.kindOf(0), given = nest::computedKind(kind);
-  const auto [combine, sums, start] = nest::combinationOf(how, kind);
-  const Shape& x = writer.in(0).shape();
-  const std::vector<int64_t> strides = x.strides();
-  const std::vector<int64_t>& axes = writer.attrs().ints("axes");
-  writer.input(0, "x");
-  std::string place = "0";
-  int kept = 0;
-  int64_t count = 1;
-  TextBlock loops;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const int64_t stride = strides[static_cast<size_t>(axis)];
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-      place += fmt::format(" + i{} * {}", kept++, stride);
-      continue;
-    }
-    if (writer.attrs().flag("keepdims")) ++kept;
-    count *= x[axis];
-    loops.open(fmt::format("for ({0} r{1} = 0; r{1} < {2}; ++r{1})", writer.indexType(), axis, x[axis]));
-    place += fmt::format(" + r{} * {}", axis, stride);
-  }
-  loops.line(fmt::format("sum = {};",
-                         appliedText(combine, sums, "sum", elementText(kind, sums, fmt::format("x[{}]", place)))));
-  for (size_t i = 0; i < axes.size(); ++i) loops.close();
-  std::string text = writer.resultIndices("point");
-  text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, start));
-  text += loops.take();
-  if (how == "mean") {
-    const uint64_t divisor =
-        isFloat(sums) ? std::bit_cast<uint64_t>(static_cast<double>(count)) : static_cast<uint64_t>(count);
-    text += fmt::format("sum = {};\n", appliedText(Scalar::Div, sums, "sum", numberText(sums, divisor)));
-  }
-  text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sums, given, "sum"));
-  return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
 }
 
 namespace {

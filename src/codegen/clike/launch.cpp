@@ -53,7 +53,7 @@ constexpr KernelRow kRows[] = {
     {Op::MaxPool, "window", true, poolLaunches},
     {Op::MaxPoolWithIndices, "window", true, poolLaunches},
     {Op::AvgPool, "window", true, poolLaunches},
-    {Op::Reduce, "axes", true, reduceLaunches},
+    {Op::Reduce, "axes", true, reduceLaunches, false, reduceScratch},
     {Op::ArgReduce, "line", true, argReduceLaunches},
     {Op::Scan, "line", false, scanLaunches},
     {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
@@ -99,6 +99,7 @@ std::string kernelName(const Program& program, const Instr& instr) {
 }
 
 int64_t scratchBytes(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  if (nest::isNest(program, instr)) return nestScratch(program, instr, shape);
   const Instr& anchor = bodyOf(instr).front();
   const KernelRow* row = rowOf(anchor.attrs.op());
   return row == nullptr || row->scratch == nullptr ? 0 : row->scratch(program, anchor, shape);
