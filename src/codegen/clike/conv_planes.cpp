@@ -13,7 +13,7 @@ namespace aglow::codegen {
 namespace {
 
 constexpr std::string_view kPlanes = R"(LOCAL_ARRAY float lines[$elements];
-const $I plane = ($I)GROUP(1), first = ($I)GROUP(0) * $rows;
+const $I plane = groupDown, first = groupAcross * $rows;
 const $I end = first + $rows < $height ? first + $rows : $height, channel = plane % $channels;
 const $I top = first * $stride - $before, from = plane / $outputs * $inputPlane;
 for ($I i = 0; i < (end - 1 - first) * $stride + $reach; ++i) {
@@ -111,7 +111,7 @@ for (int32_t j = {1}; j < {2}; ++j) lines[to + {3} + j] = 0;
                      {"count", y[3] % lanes == 0 ? fmt::format("{}", lanes)
                                                  : fmt::format("{0} - side < {1} ? {0} - side : {1}", y[3], lanes)},
                      {"store", finish + writer.resultIndices("point") + writer.epilogue()}});
-  return writer.finish(text, {blocks, y[0] * y[1]}, {1, 1});
+  return writer.inGroups(text, blocks, y[0] * y[1], {1, 1});
 }
 
 }  // namespace aglow::codegen

@@ -258,6 +258,13 @@ Launch KernelWriter::finish(std::string_view statements, std::array<int64_t, 2> 
           .arguments = arguments_};
 }
 
+Launch KernelWriter::inGroups(std::string_view statements, int64_t across, int64_t down, std::array<int64_t, 2> group) {
+  const int64_t length = std::max<int64_t>(across, 1);
+  return finish(fmt::format("const {0} groupAcross = ({0})(GROUP(0) % {1}), groupDown = ({0})(GROUP(0) / {1});\n{2}",
+                            indexType_, length, statements),
+                {across * down * group[0], group[1]}, group);
+}
+
 Launch KernelWriter::perPoint(int64_t points, std::string_view statements) {
   const int64_t most = std::min<int64_t>(shape_.groupItems, shape_.sharesLocal ? 128 : 64);
   const int64_t group = std::clamp<int64_t>(points, 1, most);

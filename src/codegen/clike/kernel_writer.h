@@ -79,6 +79,9 @@ public:
   // The kernel: items of these statements, a group of `group` each; `number` of them (a first statement keeps others
   // out).
   Launch finish(std::string_view statements, std::array<int64_t, 2> items, std::array<int64_t, 2> group);
+  // Groups in two directions, which `groupAcross` and `groupDown` number, neighbours first across. They are all in the
+  // first dimension of the launch, because GPUs have few groups in the others.
+  Launch inGroups(std::string_view statements, int64_t across, int64_t down, std::array<int64_t, 2> group);
   // One item for each of `points`, which is numbered by `point`.
   Launch perPoint(int64_t points, std::string_view statements);
 
