@@ -73,6 +73,20 @@ TEST_P(Reductions, OfWhatIsComputedFirst) {
     });
 }
 
+// Several rows in a group, also where the last group has fewer, and where one item has a row.
+TEST_P(Reductions, OfShortRows) {
+  for (const auto& [rows, length] : {std::pair(1056, 8), std::pair(817, 3), std::pair(1000, 12), std::pair(999, 33),
+                                     std::pair(531, 4), std::pair(600, 2), std::pair(1601, 7), std::pair(299, 100)})
+    expectEach({rows, length}, ElemKind::Float32, rows == 817, [](Builder& b, Value x) {
+      const Value most = b.reduce(x, {.kind = "max", .axes = {1}});
+      const Value weights = b.exp(b.sub(x, most));
+      const Value sum = b.reduce(weights, {.kind = "sum", .axes = {1}});
+      b.output("y", b.div(weights, sum));
+      b.output("sum", sum);
+      b.output("most", b.neg(most));
+    });
+}
+
 // Items enough for all units, and no second kernel where one is quick.
 TEST(ReductionCuts, GoByTheDevice) {
   const auto cut = [](int64_t results, int64_t points, int64_t beside) {
@@ -89,6 +103,25 @@ TEST(ReductionCuts, GoByTheDevice) {
   const ReductionCut narrow = cut(4, 1 << 20, 4);  // neighbouring items read neighbouring addresses
   EXPECT_EQ(narrow.across, 4);
   EXPECT_EQ(narrow.items(), 256);
+}
+
+TEST(ReductionCuts, PackShortRows) {
+  const auto launches = [](const Shape& shape) {
+    Module module;
+    Builder b(*module.addFunction("f"));
+    b.output("y", b.reduce(b.input("x", Type(ElemKind::Float32, shape)), {.kind = "sum", .axes = {1}}));
+    auto program = generate(b.function());
+    std::vector<codegen::Launch> all;
+    for (const Instr& instr : program->instrs)
+      if (instr.kind == Instr::Kind::Compute) all = codegen::launchesOf(*program, instr, kWide);
+    return all;
+  };
+  // Two items of a group for each row of eight.
+  ASSERT_EQ(launches({1 << 20, 8}).size(), 1U);
+  EXPECT_EQ(launches({1 << 20, 8})[0].items[0], 2 << 20);
+  EXPECT_EQ(launches({1 << 20, 8})[0].group[0], 128);
+  EXPECT_EQ(launches({1 << 20, 3})[0].items[0] / launches({1 << 20, 3})[0].group[0], (1 << 20) / 64);
+  EXPECT_EQ(launches({1024, 1024})[0].group[0], 128);
 }
 
 }  // namespace
