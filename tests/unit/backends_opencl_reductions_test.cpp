@@ -87,6 +87,18 @@ TEST_P(Reductions, OfShortRows) {
     });
 }
 
+TEST_P(Reductions, OfWhatIsObserved) {
+  for (const auto& [shape, axis] :
+       {std::pair(Shape{3, 5, 4000}, 1), std::pair(Shape{70000, 3}, 1), std::pair(Shape{40, 3000}, 0)})
+    expectEach(shape, ElemKind::Float32, axis == 1, [&](Builder& b, Value x) {
+      Node* node =
+          b.observe(b.input("counts", Type(ElemKind::Int64, {514})),
+                    b.input("channels", Type(ElemKind::Float64, {4, shape[axis]})), x, {.axis = axis, .stepBits = 2});
+      b.output("counts_now", node->result(0));
+      b.output("channels_now", node->result(1));
+    });
+}
+
 // Items enough for all units, and no second kernel where one is quick.
 TEST(ReductionCuts, GoByTheDevice) {
   const auto cut = [](int64_t results, int64_t points, int64_t beside) {

@@ -59,7 +59,7 @@ constexpr KernelRow kRows[] = {
     {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
     {Op::Gather, "gather", false, gatherLaunches, true},
     {Op::Scatter, "scatter", false, scatterLaunches, true, scatterScratch},
-    {Op::Observe, "observe", false, observeLaunches},
+    {Op::Observe, "observe", false, observeLaunches, false, observeScratch},
     {Op::Transpose, "move", false, moveLaunches},
     {Op::Slice, "move", false, moveLaunches},
     {Op::Concat, "move", false, moveLaunches},
