@@ -87,6 +87,17 @@ TEST_P(Reductions, OfShortRows) {
     });
 }
 
+TEST_P(Reductions, ToTheBestPlace) {
+  const std::tuple<Shape, int64_t, ElemKind> cases[] = {
+      {{70000}, 0, ElemKind::Float32}, {{20000, 3}, 0, ElemKind::Float32},  {{4, 9000}, 1, ElemKind::Float64},
+      {{300, 7}, 1, ElemKind::Int8},   {{40, 5, 50}, 1, ElemKind::Float32}, {{3, 20000}, 1, ElemKind::Int64}};
+  for (const auto& [shape, axis, kind] : cases)
+    expectEach(shape, kind, isFloat(kind), [&, by = axis](Builder& b, Value x) {
+      b.output("max", b.argReduce(x, {.kind = "max", .axis = by, .keepdims = false, .last = true}));
+      b.output("min", b.argReduce(x, {.kind = "min", .axis = by, .keepdims = true}));
+    });
+}
+
 TEST_P(Reductions, OfWhatIsObserved) {
   for (const auto& [shape, axis] :
        {std::pair(Shape{3, 5, 4000}, 1), std::pair(Shape{70000, 3}, 1), std::pair(Shape{40, 3000}, 0)})

@@ -129,7 +129,7 @@ using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const D
 TakesUse takesAttention, takesWinograd, takesChannelsLast;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes reduceScratch, observeScratch, matMulScratch, convScratch, winogradScratch, channelsLastScratch,
-    topKScratch;
+ScratchBytes reduceScratch, argReduceScratch, observeScratch, matMulScratch, convScratch, winogradScratch,
+    channelsLastScratch, topKScratch;
 
 }  // namespace aglow::codegen

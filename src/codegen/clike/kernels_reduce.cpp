@@ -1,4 +1,4 @@
-// Reductions over any axes, and of rows that are long and few.
+// Reductions over any axes, of rows that are long and few, and to the place of the best.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "codegen/nest/build.h"
 #include "codegen/nest/kinds.h"
 #include "ops/all_ops.h"
+#include "reference/axis_lines.h"
 
 namespace aglow::codegen {
 
@@ -106,6 +107,59 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
     }
     text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sum.kind, given, "r0"));
     return text + one.epilogue();
+  };
+  return reductionLaunches(writer, reduction);
+}
+
+namespace {
+
+ReductionSizes sizesOf(const AxisLines& lines) {
+  return {.results = lines.outer * lines.stride, .points = lines.extent, .beside = lines.stride, .sums = 2};
+}
+
+}  // namespace
+
+int64_t argReduceScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  const Shape& x = program[anchor.inputs()[0].region].type.shape();
+  return reductionScratch(sizesOf(AxisLines(x, anchor.attrs.integer("axis"))), shape);
+}
+
+// The best so far and where it is, which is -1 as long as there is none.
+std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  const KernelWriter writer(program, instr, shape);
+  const AxisLines lines(writer.in(0).shape(), writer.attrs().integer("axis"));
+  const ElemKind computed = nest::computedKind(writer.kindOf(0));
+  const ElemKind places = writer.indexType() == "int32_t" ? ElemKind::Int32 : ElemKind::Int64;
+  const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
+  // NaN wins over all that is none.
+  const auto lt = [&](const char* a, const char* b) { return appliedText(Scalar::Lt, computed, a, b); };
+  const auto eq = [&](const char* a, const char* b) { return appliedText(Scalar::Eq, computed, a, b); };
+  const auto isNan = [&](const char* a) { return appliedText(Scalar::IsNan, computed, a); };
+  const std::string wins = fmt::format("r1 < 0 || {} || ({} && {}) || (({} || ({} && {})) && i {} r1)",
+                                       largest ? lt("r0", "value") : lt("value", "r0"), isNan("value"), eq("r0", "r0"),
+                                       eq("value", "r0"), isNan("value"), isNan("r0"), last ? ">" : "<");
+  Reduction reduction{.sizes = sizesOf(lines)};
+  reduction.sums = {{Scalar::Max, computed, 0}, {Scalar::Max, places, ~uint64_t{0}}};
+  reduction.join = [&](const std::vector<std::string>& others) {
+    return fill(
+        R"({
+const $T value = $value;
+const $I i = $i;
+if (i >= 0 && ($wins)) {
+r0 = value;
+r1 = i;
+}
+}
+)",
+        {{"T", typeName(computed)}, {"I", typeName(places)}, {"value", others[0]}, {"i", others[1]}, {"wins", wins}});
+  };
+  reduction.operands = [](KernelWriter& one) { one.input(0, "x"); };
+  reduction.row = fmt::format("const {0} first = row / {1} * {2} + row % {1};\n(void)first;\n", writer.indexType(),
+                              lines.stride, lines.stride * lines.extent);
+  reduction.each =
+      reduction.join({elementText(writer.kindOf(0), computed, fmt::format("x[first + at * {}]", lines.stride)), "at"});
+  reduction.finish = [](KernelWriter& one) {
+    return "const int64_t given = r1;\n" + one.resultIndices("point") + one.epilogue();
   };
   return reductionLaunches(writer, reduction);
 }

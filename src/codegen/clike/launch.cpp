@@ -54,7 +54,7 @@ constexpr KernelRow kRows[] = {
     {Op::MaxPoolWithIndices, "window", true, poolLaunches},
     {Op::AvgPool, "window", true, poolLaunches},
     {Op::Reduce, "axes", true, reduceLaunches, false, reduceScratch},
-    {Op::ArgReduce, "line", true, argReduceLaunches},
+    {Op::ArgReduce, "line", true, argReduceLaunches, false, argReduceScratch},
     {Op::Scan, "line", false, scanLaunches},
     {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
     {Op::Gather, "gather", false, gatherLaunches, true},

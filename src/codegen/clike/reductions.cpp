@@ -62,6 +62,12 @@ public:
     const bool shared = cut_.deep > 1;
     const int64_t blocks = ceilDiv(sizes_.results, cut_.across);
     const bool side = sizes_.beside > 1;
+    std::string put;
+    std::vector<std::string> others;
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      put += fmt::format("s{0}[item] = r{0};\n", i);
+      others.push_back(fmt::format("s{}[other]", i));
+    }
     const std::vector<Word> words = {
         {"I", writer_.indexType()},
         {"besideOf", fmt::format("{} {}", side ? "%" : "/", side ? cut_.across : cut_.deep)},
@@ -76,8 +82,8 @@ public:
         {"points", sizes_.points},
         {"inner", inner},
         {"each", each},
-        {"put", ofSums("s{0}[item] = r{0};")},
-        {"take", combined("s{0}[other]")}};
+        {"put", put},
+        {"take", joined(others)}};
     std::string text = fill(shared ? kShared : kAlone, words) + row;
     for (size_t i = 0; i < r_.sums.size(); ++i) {
       const std::string type = typeName(r_.sums[i].kind);
@@ -102,24 +108,19 @@ public:
     return text;
   }
   std::string join() const {
-    std::string text;
-    for (size_t i = 0; i < r_.sums.size(); ++i) text += combinedWith(i, loadedText(r_.sums[i].kind, partial(i, "at")));
-    return text;
+    std::vector<std::string> others;
+    for (size_t i = 0; i < r_.sums.size(); ++i) others.push_back(loadedText(r_.sums[i].kind, partial(i, "at")));
+    return joined(others);
   }
 
 private:
-  std::string ofSums(std::string_view line) const {
+  std::string joined(const std::vector<std::string>& others) const {
+    if (r_.join) return r_.join(others);
     std::string text;
-    for (size_t i = 0; i < r_.sums.size(); ++i) text += fmt::format(fmt::runtime(line), i) + "\n";
-    return text;
-  }
-  std::string combinedWith(size_t i, const std::string& value) const {
-    const nest::Combination& sum = r_.sums[i];
-    return fmt::format("r{} = {};\n", i, appliedText(sum.combine, sum.kind, fmt::format("r{}", i), value));
-  }
-  std::string combined(std::string_view value) const {
-    std::string text;
-    for (size_t i = 0; i < r_.sums.size(); ++i) text += combinedWith(i, fmt::format(fmt::runtime(value), i));
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      const nest::Combination& sum = r_.sums[i];
+      text += fmt::format("r{} = {};\n", i, appliedText(sum.combine, sum.kind, fmt::format("r{}", i), others[i]));
+    }
     return text;
   }
   // Of a part, whose number is a variable.

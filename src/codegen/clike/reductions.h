@@ -37,6 +37,8 @@ struct Reduction {
   // `at` of both.
   std::vector<int64_t> results = {}, points = {};
   std::vector<nest::Combination> sums;  // r0, r1, ...
+  // Statements that take the sums of other points in, under these names; none: each sum is combined by itself.
+  std::function<std::string(const std::vector<std::string>& others)> join = {};
   // Declares operands, once for each kernel.
   std::function<void(KernelWriter&)> operands;
   std::string row = {};  // statements on a result, before its points and before `finish`
