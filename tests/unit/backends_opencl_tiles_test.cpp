@@ -232,6 +232,30 @@ TEST_F(HalfTiles, LayChannelsSideBySide) {
   EXPECT_EQ(resultOf(**executable, bindings), expected->at(0).doubles());
 }
 
+// CUDA has no more than 65535 groups in dimensions after the first, and a group of one item leaves the others of a GPU
+// idle.
+TEST_F(Tiles, HaveGroupsThatEveryDeviceTakes) {
+  DeviceShape pairs = kLarge;
+  pairs.pairs = true;
+  for (const ElemKind kind : {ElemKind::Float32, ElemKind::Float64}) {
+    Module module;
+    Builder b(*module.addFunction("f"));
+    b.output("y", b.matMul(input(b, "a", {70000, 4, 4}, kind), input(b, "b", {70000, 4, 4}, kind)));
+    auto program = generate(b.function());
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    for (const Instr& instr : program->instrs) {
+      if (instr.kind != Instr::Kind::Compute) continue;
+      for (const codegen::Launch& launch : codegen::launchesOf(*program, instr, pairs)) {
+        EXPECT_EQ(launch.items[1], launch.group[1]);
+        EXPECT_GE(launch.group[0] * launch.group[1], pairs.stepItems);
+      }
+    }
+    choose(kLarge);
+    if (IsSkipped()) return;
+    expectSame(b.function(), 3, false);
+  }
+}
+
 TEST(TilePlan, FillsTheDeviceAndFitsIntoLocalMemory) {
   // Many results: large tiles, whole sums.
   const GroupTile wide = chooseTile({.m = 1024, .n = 25088, .k = 256}, kLarge, true);

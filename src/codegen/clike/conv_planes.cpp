@@ -16,10 +16,10 @@ namespace aglow::codegen {
 namespace {
 
 constexpr std::string_view kPlanes = R"(LOCAL_ARRAY $E lines[$elements];
-const $I number = ($I)GROUP(1), block = ($I)GROUP(0) / $pieces;
+const $I number = groupDown, block = groupAcross / $pieces;
 const $I image = number / ($parts * $deep), part = number / $deep % $parts, deep = number % $deep;
 const $I first = block * $rows, end = first + $rows < $height ? first + $rows : $height;
-const $I across = ($I)GROUP(0) % $pieces * $columns;
+const $I across = groupAcross % $pieces * $columns;
 const $I beyond = across + $columns < $width ? across + $columns : $width;
 const $I top = first * $stride - $before;
 $zeros
@@ -231,7 +231,7 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
                 {"sums", steps},
                 {"then", slices == 1 ? then + hand : then},
                 {"last", slices == 1 ? "" : with(kLast, {{"hand", hand}})}});
-  return writer.finish(text, {ceilDiv(down.result, rows) * pieces, y[0] * parts * deep.result}, {1, 1});
+  return writer.inGroups(text, ceilDiv(down.result, rows) * pieces, y[0] * parts * deep.result, {1, 1});
 }
 
 }  // namespace aglow::codegen

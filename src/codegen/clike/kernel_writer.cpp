@@ -142,13 +142,13 @@ std::string KernelWriter::reportIndex(const std::string& index) {
   return fmt::format("{{ {}if (ATOMIC_SET_ONCE(fault)) *(GLOBAL int64_t*)(fault + 2) = {}; }}", wanted, index);
 }
 
-std::string KernelWriter::indices(const std::vector<int64_t>& dims, const std::string& number) const {
+std::string KernelWriter::indices(const std::vector<int64_t>& dims, const std::string& number, size_t first) const {
   std::string text;
   int64_t below = 1;
   for (size_t axis = dims.size(); axis-- > 0; below *= std::max<int64_t>(dims[axis], 1)) {
     std::string index = below == 1 ? number : fmt::format("{} / {}", number, below);
     if (axis > 0) index += fmt::format(" % {}", std::max<int64_t>(dims[axis], 1));
-    text += fmt::format("const {} i{} = {};\n", indexType_, axis, index);
+    text += fmt::format("const {} i{} = {};\n", indexType_, first + axis, index);
   }
   return text;
 }
@@ -259,6 +259,13 @@ Launch KernelWriter::finish(std::string_view statements, std::array<int64_t, 2> 
           .arguments = arguments_};
 }
 
+Launch KernelWriter::inGroups(std::string_view statements, int64_t across, int64_t down, std::array<int64_t, 2> group) {
+  const int64_t length = std::max<int64_t>(across, 1);
+  return finish(fmt::format("const {0} groupAcross = ({0})(GROUP(0) % {1}), groupDown = ({0})(GROUP(0) / {1});\n{2}",
+                            indexType_, length, statements),
+                {across * down * group[0], group[1]}, group);
+}
+
 Launch KernelWriter::perPoint(int64_t points, std::string_view statements) {
   const int64_t most = std::min<int64_t>(shape_.groupItems, shape_.sharesLocal ? 128 : 64);
   const int64_t group = std::clamp<int64_t>(points, 1, most);
@@ -280,7 +287,9 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
     KernelWriter writer(program, instr, shape);
     if (points >= std::numeric_limits<int32_t>::max() / 2) writer.indexType_ = "int64_t";
     if (hasRows) {
-      launches.push_back(rowLaunch(writer, nest));
+      std::vector<Launch> inParts = partLaunches(writer, nest);
+      if (inParts.empty()) inParts.push_back(rowLaunch(writer, nest));
+      for (Launch& launch : inParts) launches.push_back(std::move(launch));
       continue;
     }
     TextBlock out;

@@ -59,8 +59,8 @@ public:
   // To report an index (a statement), unless the instruction's predicate is false everywhere.
   std::string reportIndex(const std::string& index);
 
-  // Statements that define i0, i1, ... of a shape from the number of an element.
-  std::string indices(const std::vector<int64_t>& dims, const std::string& number) const;
+  // Statements that define i0, i1, ... of a shape from the number of an element, or from i<first> on.
+  std::string indices(const std::vector<int64_t>& dims, const std::string& number, size_t first = 0) const;
   // The same for the epilogue's axes, and the statements that compute on from the variable `given` and store.
   std::string resultIndices(const std::string& number) const;
   std::string epilogue();
@@ -80,6 +80,9 @@ public:
   // The kernel: items of these statements, a group of `group` each; `number` of them (a first statement keeps others
   // out).
   Launch finish(std::string_view statements, std::array<int64_t, 2> items, std::array<int64_t, 2> group);
+  // Groups in two directions, which `groupAcross` and `groupDown` number, neighbours first across. They are all in the
+  // first dimension of the launch, because GPUs have few groups in the others.
+  Launch inGroups(std::string_view statements, int64_t across, int64_t down, std::array<int64_t, 2> group);
   // One item for each of `points`, which is numbered by `point`.
   Launch perPoint(int64_t points, std::string_view statements);
 
@@ -112,6 +115,10 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
 int64_t rowGroup(int64_t length, int64_t each, const DeviceShape& shape);
 // The kernel of a nest with rows: a group for each, or an item where items do not share local memory.
 Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest);
+// Those of a nest that does nothing with its rows but reduce them, if they are so long and so few that they are cut
+// into parts; and the working memory that those need. None: rowLaunch has it.
+std::vector<Launch> partLaunches(const KernelWriter& writer, const nest::Nest& nest);
+int64_t nestScratch(const Program& program, const Instr& instr, const DeviceShape& shape);
 
 // By operator.
 using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
@@ -123,6 +130,7 @@ using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const D
 TakesUse takesAttention, takesWinograd, takesChannelsLast;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch, scatterScratch;
+ScratchBytes reduceScratch, argReduceScratch, observeScratch, matMulScratch, convScratch, winogradScratch,
+    channelsLastScratch, topKScratch, scatterScratch;
 
 }  // namespace aglow::codegen

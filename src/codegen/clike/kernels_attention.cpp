@@ -73,7 +73,7 @@ std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
 }
 
 // What a group and an item have in common: which head, which queries, and which of the keys they can see.
-constexpr std::string_view kPlace = R"(const $I head = ($I)GROUP(1), first = ($I)GROUP(0) * $Q;
+constexpr std::string_view kPlace = R"(const $I head = groupDown, first = groupAcross * $Q;
 const $I image = head / $heads, ofHead = head % $heads;
 const $I shared = image * $groups + ofHead / $served;
 const $I lastQuery = first + $Q <= $queries ? first + $Q - 1 : $queries - 1;
@@ -403,8 +403,7 @@ std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr
              {{"row", shared ? "row" : "r"}, {"I", writer.indexType()}, {"keys", s.keys}, {"visible", sight.visible}})},
        {"store", writer.resultIndices("point") + writer.epilogue()}});
   const int64_t side = shared ? kLanes : 1;
-  return {writer.finish(place + text, {ceilDiv(s.queries, blocks->queries) * side, s.batch * s.heads * side},
-                        {side, side})};
+  return {writer.inGroups(place + text, ceilDiv(s.queries, blocks->queries), s.batch * s.heads, {side, side})};
 }
 
 }  // namespace aglow::codegen

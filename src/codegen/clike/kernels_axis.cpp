@@ -1,9 +1,9 @@
-// Over axes: reductions and histograms; and what moves elements.
+// What moves elements, and what observes them.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "codegen/clike/kernel_writer.h"
+#include "codegen/clike/reductions.h"
 #include "codegen/nest/build.h"
 #include "codegen/nest/combination.h"
 #include "codegen/nest/kinds.h"
@@ -113,50 +113,63 @@ std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, con
   return nestLaunches(program, instr, nests, shape);
 }
 
-std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  if (instr.kind == Instr::Kind::Compute && reducedRow(program, instr) > 0) {
-    const Result<BodyForm> form = formOf(program, bodySteps(instr));
-    if (form.ok() && !form->anchored) {
-      const nest::Nest nest = nest::nestOf(program, instr);
-      return nestLaunches(program, instr, {&nest, 1}, shape);
-    }
-  }
-  KernelWriter writer(program, instr, shape);
-  const std::string& how = writer.attrs().word("kind");
-  const ElemKind kind = writer.kindOf(0), given = nest::computedKind(kind);
-  const auto [combine, sums, start] = nest::combinationOf(how, kind);
-  const Shape& x = writer.in(0).shape();
-  const std::vector<int64_t> strides = x.strides();
-  const std::vector<int64_t>& axes = writer.attrs().ints("axes");
-  writer.input(0, "x");
-  std::string place = "0";
-  int kept = 0;
-  int64_t count = 1;
-  TextBlock loops;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const int64_t stride = strides[static_cast<size_t>(axis)];
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-      place += fmt::format(" + i{} * {}", kept++, stride);
-      continue;
-    }
-    if (writer.attrs().flag("keepdims")) ++kept;
-    count *= x[axis];
-    loops.open(fmt::format("for ({0} r{1} = 0; r{1} < {2}; ++r{1})", writer.indexType(), axis, x[axis]));
-    place += fmt::format(" + r{} * {}", axis, stride);
-  }
-  loops.line(fmt::format("sum = {};",
-                         appliedText(combine, sums, "sum", elementText(kind, sums, fmt::format("x[{}]", place)))));
-  for (size_t i = 0; i < axes.size(); ++i) loops.close();
-  std::string text = writer.resultIndices("point");
-  text += fmt::format("{} sum = {};\n", typeName(sums), numberText(sums, start));
-  text += loops.take();
-  if (how == "mean") {
-    const uint64_t divisor =
-        isFloat(sums) ? std::bit_cast<uint64_t>(static_cast<double>(count)) : static_cast<uint64_t>(count);
-    text += fmt::format("sum = {};\n", appliedText(Scalar::Div, sums, "sum", numberText(sums, divisor)));
-  }
-  text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sums, given, "sum"));
-  return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
+namespace {
+
+ReductionSizes momentSizes(const ObservedForm& form, int64_t channels) {
+  return {.results = channels,
+          .points = form.outer * form.rows,
+          .beside = form.lanes > 1 ? std::min(form.lanes, std::max<int64_t>(channels, 1)) : 1,
+          .sums = 4};
+}
+
+// The ends of each channel, and the sums that its mean and its mean of squares come from.
+std::vector<Launch> momentLaunches(const KernelWriter& writer, const ObservedForm& form) {
+  const ElemKind f64 = ElemKind::Float64;
+  const auto wide = [](double number) { return numberText(ElemKind::Float64, std::bit_cast<uint64_t>(number)); };
+  const int64_t channels = writer.out(1).dim(1);
+  Reduction moments{.sizes = momentSizes(form, channels)};
+  for (const char* how : {"min", "max", "sum", "sum"}) moments.sums.push_back(nest::combinationOf(how, f64));
+  moments.operands = [](KernelWriter& one) {
+    one.input(1, "known");
+    one.input(2, "x");
+    one.result(1, "rows");
+  };
+  moments.each = fill(
+      R"(const float value = x[((at / $rows * $groups + row / $lanes) * $rows + at % $rows) * $lanes + row % $lanes];
+if (value - value == 0) {
+  const f64 wide = f64_of_f32(value);
+  r0 = lt_f64(wide, r0) ? wide : r0;
+  r1 = lt_f64(r1, wide) ? wide : r1;
+  r2 = add_f64(r2, wide);
+  r3 = add_f64(r3, mul_f64(wide, wide));
+}
+)",
+      {{"groups", form.groups}, {"rows", std::max<int64_t>(form.rows, 1)}, {"lanes", form.lanes}});
+  moments.finish = [&](KernelWriter&) {
+    return fill(R"(const f64 low = load_f64(known[row]), high = load_f64(known[$n + row]);
+rows[row] = store_f64(lt_f64(r0, low) ? r0 : low);
+rows[$n + row] = store_f64(lt_f64(high, r1) ? r1 : high);
+for (int32_t i = 0; i < 2; ++i) {
+  const f64 mean = div_f64(i == 0 ? r2 : r3, $each), steps = mul_f64(mean, $finer);
+  const f64 grid = lt_f64(abs_f64(steps), $most) ? mul_f64(round_f64(steps), $coarser) : mean;
+  rows[(2 + i) * $n + row] = store_f64(add_f64(load_f64(known[(2 + i) * $n + row]), grid));
+}
+)",
+                {{"n", channels},
+                 {"finer", wide(0x1p30)},
+                 {"coarser", wide(0x1p-30)},
+                 {"most", wide(0x1p51)},
+                 {"each", wide(static_cast<double>(std::max<int64_t>(form.outer * form.rows, 1)))}});
+  };
+  return reductionLaunches(writer, moments);
+}
+
+}  // namespace
+
+int64_t observeScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  const auto typeOf = [&](RegionId id) -> const Type& { return program[id].type; };
+  const ObservedForm form = observedForm(anchor.attrs, typeOf(anchor.inputs()[2].region).shape());
+  return reductionScratch(momentSizes(form, typeOf(anchor.results()[1].region).dim(1)), shape);
 }
 
 // Counts of bins with atomic additions, low words with a carry; then each channel by itself.
@@ -188,43 +201,8 @@ if (ATOMIC_ADD(words, 1u) == UINT32_MAX) ATOMIC_ADD(words + 1, 1u);
                                                                            {"zero", bins.zero()},
                                                                            {"infinity", bins.infinity},
                                                                            {"none", bins.notFinite()}})));
-  const auto wide = [](double number) { return numberText(ElemKind::Float64, std::bit_cast<uint64_t>(number)); };
-  KernelWriter moments(program, instr, shape);
-  moments.input(1, "known");
-  moments.input(2, "x");
-  moments.result(1, "rows");
-  launches.push_back(moments.perPoint(
-      channels, fill(R"(f64 low = load_f64(known[point]), high = load_f64(known[$n + point]);
-f64 sum = $zero, squares = $zero;
-for ($I outer = 0; outer < $outer; ++outer)
-  for ($I row = 0; row < $rows; ++row) {
-    const float value = x[((outer * $groups + point / $lanes) * $rows + row) * $lanes + point % $lanes];
-    if (!(value - value == 0)) continue;
-    const f64 wide = f64_of_f32(value);
-    low = lt_f64(wide, low) ? wide : low;
-    high = lt_f64(high, wide) ? wide : high;
-    sum = add_f64(sum, wide);
-    squares = add_f64(squares, mul_f64(wide, wide));
-  }
-rows[point] = store_f64(low);
-rows[$n + point] = store_f64(high);
-for (int32_t i = 0; i < 2; ++i) {
-  const f64 mean = div_f64(i == 0 ? sum : squares, $each), steps = mul_f64(mean, $finer);
-  const f64 grid = lt_f64(abs_f64(steps), $most) ? mul_f64(round_f64(steps), $coarser) : mean;
-  rows[(2 + i) * $n + point] = store_f64(add_f64(load_f64(known[(2 + i) * $n + point]), grid));
-}
-)",
-                     {{"I", moments.indexType()},
-                      {"n", channels},
-                      {"outer", form.outer},
-                      {"groups", form.groups},
-                      {"rows", form.rows},
-                      {"lanes", form.lanes},
-                      {"zero", zeroText(ElemKind::Float64)},
-                      {"finer", wide(0x1p30)},
-                      {"coarser", wide(0x1p-30)},
-                      {"most", wide(0x1p51)},
-                      {"each", wide(static_cast<double>(std::max<int64_t>(form.outer * form.rows, 1)))}})));
+  for (Launch& launch : momentLaunches(KernelWriter(program, instr, shape), form))
+    launches.push_back(std::move(launch));
   return launches;
 }
 

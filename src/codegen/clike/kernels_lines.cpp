@@ -1,5 +1,5 @@
-// Along the lines of one axis: the best place, scans, the first k in order. A line is an item's, or a group's where an
-// item would be alone with it for long; elements are put in order by items of their own.
+// Along the lines of one axis: scans, the first k in order. A scanned line is an item's, or a group's where an item would
+// be alone with it for long; elements are put in order by items of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,53 +69,6 @@ private:
 };
 
 }  // namespace
-
-std::vector<Launch> argReduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  LineWriter writer(program, instr, shape);
-  const ElemKind computed = nest::computedKind(writer.kindOf(0));
-  const bool largest = writer.attrs().word("kind") == "max", last = writer.attrs().flag("last");
-  // NaN wins over all that is none.
-  const auto lt = [&](const char* a, const char* b) { return appliedText(Scalar::Lt, computed, a, b); };
-  const auto eq = [&](const char* a, const char* b) { return appliedText(Scalar::Eq, computed, a, b); };
-  const auto isNan = [&](const char* a) { return appliedText(Scalar::IsNan, computed, a); };
-  const std::string wins = fmt::format(
-      "{} || ({} && {}) || (({} || ({} && {})) && i {} given)", largest ? lt("held", "value") : lt("value", "held"),
-      isNan("value"), eq("held", "held"), eq("value", "held"), isNan("value"), isNan("held"), last ? ">" : "<");
-  std::string text = writer.text(
-      R"(int64_t given = item;
-$T held = $start;
-for ($I i = item + $G; i < $extent; i += $G) {
-  const $T value = $value;
-  if (!($wins)) continue;
-  given = i;
-  held = value;
-}
-)",
-      computed,
-      {{"start", writer.element("item", computed)}, {"value", writer.element("i", computed)}, {"wins", wins}});
-  if (writer.group() > 1)
-    text += writer.text(R"(LOCAL_ARRAY $T values[$G];
-LOCAL_ARRAY $I places[$G];
-for (int32_t width = $G; width > 1; width = (width + 1) / 2) {
-  values[item] = held;
-  places[item] = ($I)given;
-  BARRIER();
-  const int32_t other = item + (width + 1) / 2;
-  if (other < width) {
-    const $T value = values[other];
-    const int64_t i = places[other];
-    if ($wins) {
-      given = i;
-      held = value;
-    }
-  }
-  BARRIER();
-}
-if (item > 0) return;
-)",
-                        computed, {{"wins", wins}});
-  return {writer.perLine(text + writer.resultIndices("point") + writer.epilogue())};
-}
 
 // An item of a group has a part of the line: it begins with what those before it come to.
 std::vector<Launch> scanLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {

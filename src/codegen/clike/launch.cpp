@@ -48,13 +48,13 @@ constexpr KernelRow kRows[] = {
     {Op::MaxPool, "window", true, poolLaunches},
     {Op::MaxPoolWithIndices, "window", true, poolLaunches},
     {Op::AvgPool, "window", true, poolLaunches},
-    {Op::Reduce, "axes", true, reduceLaunches},
-    {Op::ArgReduce, "line", true, argReduceLaunches},
+    {Op::Reduce, "axes", true, reduceLaunches, false, reduceScratch},
+    {Op::ArgReduce, "line", true, argReduceLaunches, false, argReduceScratch},
     {Op::Scan, "line", false, scanLaunches},
     {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
     {Op::Gather, "gather", false, gatherLaunches, true},
     {Op::Scatter, "scatter", false, scatterLaunches, true, scatterScratch},
-    {Op::Observe, "observe", false, observeLaunches},
+    {Op::Observe, "observe", false, observeLaunches, false, observeScratch},
     {Op::Transpose, "move", false, moveLaunches},
     {Op::Slice, "move", false, moveLaunches},
     {Op::Concat, "move", false, moveLaunches},
@@ -94,6 +94,7 @@ std::string kernelName(const Program& program, const Instr& instr) {
 }
 
 int64_t scratchBytes(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  if (nest::isNest(program, instr)) return nestScratch(program, instr, shape);
   const Instr& anchor = bodyOf(instr).front();
   const KernelRow* row = rowOf(anchor.attrs.op());
   return row == nullptr || row->scratch == nullptr ? 0 : row->scratch(program, anchor, shape);

@@ -50,8 +50,8 @@ struct Handed {
 
 // The kernels of a product, whose results are the instruction's.
 std::vector<Launch> tiles(KernelWriter& writer, const Product& p);
-// How it is written. By items that have tiles of their own (processors, which run the items of a group one after the
-// other); `store` are statements on a sum.
+// How it is written. By items that have tiles of their own: processors, which run the items of a group one after the
+// other, and kinds that are several values on a device; `store` are statements on a sum.
 Launch itemTiles(KernelWriter& writer, const Product& p, const std::string& store);
 // By groups whose items share tiles in local memory (GPUs); `hand` is called for the writer of the kernel that has the
 // whole sums.

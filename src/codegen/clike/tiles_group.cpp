@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kSteps = R"(LOCAL_ARRAY ulong4 memory[$words];
 const int32_t item = (int32_t)LOCAL_ITEM(0);
-const $I part = ($I)GROUP(1) / $perPart, batch = ($I)GROUP(1) % $perPart / $down;
-const $I top = ($I)GROUP(1) % $down * $rows, side = ($I)GROUP(0) * $columns;
+const $I part = groupDown / $perPart, batch = groupDown % $perPart / $down;
+const $I top = groupDown % $down * $rows, side = groupAcross * $columns;
 const $I begin = part * $part, end = begin + $part < $k ? begin + $part : $k;
 $declarations
 #pragma unroll
@@ -202,7 +202,7 @@ public:
               {"n", s_.n},
               {"hand", handedOn(handed, 4, fmt::format("*(LOCAL const {}*)(stage + line * {} + beside)", four_, length),
                                 fmt::format("stage[line * {} + beside + lane]", length))}});
-    return writer_.finish(text, {across * tile_.items(), tile_.partCount(s_) * s_.batch * down}, {tile_.items(), 1});
+    return writer_.inGroups(text, across, tile_.partCount(s_) * s_.batch * down, {tile_.items(), 1});
   }
 
   Launch added(const Handed& handed) {

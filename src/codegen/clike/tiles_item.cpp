@@ -14,8 +14,8 @@ namespace {
 // Tiles of one item: rows of vectors in registers, for all rows of its part one tile after the other. The last ones
 // begin early enough to be whole, and store what is their own.
 constexpr std::string_view kOwnTiles =
-    R"(const $I ownSide = ($I)ITEM(0) * $columns, side = ownSide + $columns <= $n ? ownSide : $n - $columns;
-const $I batch = ($I)ITEM(1) / $parts, first = ($I)ITEM(1) % $parts * $part;
+    R"(const $I ownSide = tile % $across * $columns, side = ownSide + $columns <= $n ? ownSide : $n - $columns;
+const $I batch = tile / $across / $parts, first = tile / $across % $parts * $part;
 const $I end = first + $part < $m ? first + $part : $m;
 $panel
 for ($I ownTop = first; ownTop < end; ownTop += $rows) {
@@ -100,11 +100,12 @@ double costOf(const ItemTile& tile, const ProductSizes& s, const DeviceShape& sh
 }
 
 ItemTile chooseItemTile(const ProductSizes& sizes, const DeviceShape& shape) {
-  constexpr int64_t kMostColumns = 16;  // of vectors that there are
+  // Of vectors that there are; items that run side by side have fewer registers each, and hide nothing once they spill.
+  const int64_t mostColumns = shape.sharesLocal ? 4 : 16, mostRows = shape.sharesLocal ? 4 : 12;
   std::vector<std::pair<double, ItemTile>> found;
-  for (int64_t columns = 1; columns <= std::min(sizes.n, kMostColumns); columns *= 2)
+  for (int64_t columns = 1; columns <= std::min(sizes.n, mostColumns); columns *= 2)
     for (const int64_t rows : {1, 2, 4, 6, 8, 12})
-      if (rows <= sizes.m && 4 * columns > std::min(sizes.n, kMostColumns)) {
+      if (rows <= sizes.m && rows <= mostRows && 4 * columns > std::min(sizes.n, mostColumns)) {
         const ItemTile tile{.rows = rows, .columns = columns};
         found.emplace_back(costOf(tile, sizes, shape), tile);
       }
@@ -118,15 +119,18 @@ ItemTile chooseItemTile(const ProductSizes& sizes, const DeviceShape& shape) {
 Launch itemTiles(KernelWriter& writer, const Product& product, const std::string& store) {
   const ProductSizes& p = product.sizes;
   const ElemKind sums = p.sums;
-  constexpr int64_t kEnoughItems = 32;
+  // Items that run side by side want to be many, and have no local memory of their own.
+  constexpr int64_t kEnoughItems = 32, kEnoughOfUnit = 1024;
+  const bool together = writer.shape().sharesLocal;
+  const int64_t enough = together ? writer.shape().computeUnits * kEnoughOfUnit : kEnoughItems;
   const auto [rows, columns] = chooseItemTile(p, writer.shape());
   const int64_t across = ceilDiv(p.n, columns);
   int64_t part = (p.m + rows - 1) / rows * rows;
-  while (part > rows && across * p.batch * ((p.m + part - 1) / part) < kEnoughItems)
+  while (part > rows && across * p.batch * ((p.m + part - 1) / part) < enough)
     part = (part / 2 + rows - 1) / rows * rows;
   const int64_t parts = (p.m + part - 1) / part;
-  const bool packs =
-      part > rows && std::max<int64_t>(p.k, 1) * columns * elemBytes(sums) <= writer.shape().localBytes / 2;
+  const bool packs = !together && part > rows &&
+                     std::max<int64_t>(p.k, 1) * columns * elemBytes(sums) <= writer.shape().localBytes / 2;
   const bool vectors = writer.shape().vectors && !emulates(sums, writer.shape());
   const Lanes lanes = vectors ? vectorLanes(sums, rows, columns) : loopLanes(sums, rows, columns);
   std::string starts, kept;
@@ -168,6 +172,7 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
                        {"columns", columns},
                        {"part", part},
                        {"parts", parts},
+                       {"across", across},
                        {"own", p.n % columns == 0 ? "0" : "(int32_t)(ownSide - side)"},
                        {"panel", panel},
                        {"b", b},
@@ -176,7 +181,10 @@ Launch itemTiles(KernelWriter& writer, const Product& product, const std::string
                        {"muladd", lanes.muladd},
                        {"line", lanes.line},
                        {"store", store}});
-  return writer.finish(text, {across, p.batch * parts}, {1, 1});
+  const std::string number =
+      fmt::format("const {0} tile = ({0}){1};\n", writer.indexType(), together ? "point" : "GROUP(0)");
+  const int64_t count = across * p.batch * parts;
+  return together ? writer.perPoint(count, number + text) : writer.finish(number + text, {count, 1}, {1, 1});
 }
 
 }  // namespace aglow::codegen

@@ -1,0 +1,201 @@
+#include "codegen/clike/reductions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/sizes.h"
+
+namespace aglow::codegen {
+
+namespace {
+
+constexpr int64_t kPartBytes = 8;  // of any sum
+
+// A group has neighbouring results, or few of them and many of their points; it ends with the whole sums in its first
+// items.
+constexpr std::string_view kShared = R"(const int32_t item = (int32_t)LOCAL_ITEM(0);
+const int32_t beside = item $besideOf, lane = item $laneOf;
+const $I part = ($I)GROUP(0) / $blocks, wanted = ($I)GROUP(0) % $blocks * $across + beside;
+const bool there = wanted < $results;
+const $I row = there ? wanted : $results - 1;
+const $I begin = there ? part * $part + lane : $points, end = part * $part + $part < $points ? part * $part + $part : $points;
+)";
+
+// An item has one of the results, or one of its parts; neighbouring items have neighbouring results.
+constexpr std::string_view kAlone = R"(const $I part = point / $results, row = point % $results;
+const $I begin = part * $part, end = begin + $part < $points ? begin + $part : $points;
+)";
+
+constexpr std::string_view kPasses = R"(#pragma unroll 4
+for ($I at = begin; at < end; at += $deep) {
+$inner
+$each
+}
+)";
+
+// The upper half of the items that have a sum hands it to the lower one.
+constexpr std::string_view kJoin = R"(for (int32_t width = $deep; width > 1; width = (width + 1) / 2) {
+$put
+BARRIER();
+const int32_t left = (width + 1) / 2;
+if (lane < width - left) {
+const int32_t other = (lane + left) * $laneStep + beside * $besideStep;
+$take
+}
+BARRIER();
+}
+if (lane > 0 || !there) return;
+const $I point = row;
+(void)point;
+)";
+
+class ReductionWriter {
+public:
+  ReductionWriter(KernelWriter writer, const Reduction& reduction, const ReductionSizes& sizes, const ReductionCut& cut)
+      : writer_(std::move(writer)), r_(reduction), sizes_(sizes), cut_(cut) {}
+
+  KernelWriter& writer() { return writer_; }
+
+  // Points are those of `each`, under `inner` indices.
+  Launch launch(const std::string& row, const std::string& inner, const std::string& each, const std::string& finish) {
+    const bool shared = cut_.deep > 1;
+    const int64_t blocks = ceilDiv(sizes_.results, cut_.across);
+    const bool side = sizes_.beside > 1;
+    std::string put;
+    std::vector<std::string> others;
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      put += fmt::format("s{0}[item] = r{0};\n", i);
+      others.push_back(fmt::format("s{}[other]", i));
+    }
+    const std::vector<Word> words = {
+        {"I", writer_.indexType()},
+        {"besideOf", fmt::format("{} {}", side ? "%" : "/", side ? cut_.across : cut_.deep)},
+        {"laneOf", fmt::format("{} {}", side ? "/" : "%", side ? cut_.across : cut_.deep)},
+        {"laneStep", side ? cut_.across : 1},
+        {"besideStep", side ? 1 : cut_.deep},
+        {"blocks", blocks},
+        {"across", cut_.across},
+        {"deep", cut_.deep},
+        {"part", cut_.part},
+        {"results", sizes_.results},
+        {"points", sizes_.points},
+        {"inner", inner},
+        {"each", each},
+        {"put", put},
+        {"take", joined(others)}};
+    std::string text = fill(shared ? kShared : kAlone, words) + row;
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      const std::string type = typeName(r_.sums[i].kind);
+      text += fmt::format("{} r{} = {};\n", type, i, numberText(r_.sums[i].kind, r_.sums[i].start));
+      if (shared) text += fmt::format("LOCAL_ARRAY {} s{}[{}];\n", type, i, cut_.items());
+    }
+    text += fill(kPasses, words);
+    if (!shared) return writer_.perPoint(sizes_.results * cut_.parts, text + finish);
+    text += fill(kJoin, words) + finish;
+    return writer_.finish(text, {blocks * cut_.parts * cut_.items(), 1}, {cut_.items(), 1});
+  }
+
+  // Where the sums of parts lie, and the statements that put them there and combine them.
+  void partials(int64_t parts) {
+    parts_ = parts;
+    for (size_t i = 0; i < r_.sums.size(); ++i) writer_.scratch(fmt::format("parts{}", i), r_.sums[i].kind);
+  }
+  std::string keep() const {
+    std::string text;
+    for (size_t i = 0; i < r_.sums.size(); ++i)
+      text += fmt::format("{} = {};\n", partial(i, "part"), storedText(r_.sums[i].kind, fmt::format("r{}", i)));
+    return text;
+  }
+  std::string join() const {
+    std::vector<std::string> others;
+    for (size_t i = 0; i < r_.sums.size(); ++i) others.push_back(loadedText(r_.sums[i].kind, partial(i, "at")));
+    return joined(others);
+  }
+
+private:
+  std::string joined(const std::vector<std::string>& others) const {
+    if (r_.join) return r_.join(others);
+    std::string text;
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      const nest::Combination& sum = r_.sums[i];
+      text += fmt::format("r{} = {};\n", i, appliedText(sum.combine, sum.kind, fmt::format("r{}", i), others[i]));
+    }
+    return text;
+  }
+  // Of a part, whose number is a variable.
+  std::string partial(size_t i, const char* part) const {
+    const int64_t first = static_cast<int64_t>(i) * parts_ * sizes_.results * kPartBytes / elemBytes(r_.sums[i].kind);
+    return fmt::format("parts{}[{} + {} * {} + row]", i, first, part, sizes_.results);
+  }
+
+  KernelWriter writer_;
+  const Reduction& r_;
+  ReductionSizes sizes_;
+  ReductionCut cut_;
+  int64_t parts_ = 0;
+};
+
+}  // namespace
+
+ReductionCut reductionCut(const ReductionSizes& s, const DeviceShape& shape) {
+  // Of a unit: items that it has room for, or enough for a processor's share of them to be even.
+  const int64_t room = shape.sharesLocal ? 2048 : 2 * shape.groupItems;
+  const int64_t wanted = std::max<int64_t>(shape.computeUnits, 1) * room;
+  // Points of an item: with fewer, others are no help; and with fewer than that, neither is a second kernel.
+  constexpr int64_t kLeastShared = 8, kLeastOfPart = 16, kManyAlone = 64, kLeastAlone = 1024;
+  ReductionCut cut;
+  if (shape.sharesLocal) {
+    const int64_t group = std::min<int64_t>(shape.groupItems, 256);
+    if (s.beside > 1) {
+      // Neighbours for all items that run in step, if there are so many, and the rest of the group for their points.
+      cut.across = ceilDiv(s.beside, ceilDiv(s.beside, std::min(shape.stepItems, group)));
+      while (s.results * cut.deep < wanted && 2 * cut.deep * cut.across <= group &&
+             s.points >= 2 * cut.deep * kLeastShared)
+        cut.deep *= 2;
+    } else {
+      while (2 * cut.deep <= group && 4 * cut.deep <= s.points) cut.deep *= 2;
+    }
+    while (2 * cut.items() <= group / 2 && s.results >= 2 * cut.across * shape.computeUnits) cut.across *= 2;
+    if (cut.deep == 1) cut.across = 1;
+  }
+  const int64_t each = ceilDiv(s.points, cut.deep);  // points of an item
+  const bool many = each >= (shape.sharesLocal ? kManyAlone : 2 * kLeastAlone);
+  if (many) {
+    const int64_t most = each / (shape.sharesLocal ? kLeastOfPart : kLeastAlone);
+    const int64_t items = ceilDiv(s.results, cut.across) * cut.items();
+    cut.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(items, 1), 1, most);
+  }
+  cut.part = ceilDiv(ceilDiv(s.points, cut.parts), cut.deep) * cut.deep;
+  cut.part = std::max<int64_t>(cut.part, 1);
+  cut.parts = std::max<int64_t>(ceilDiv(s.points, cut.part), 1);
+  return cut;
+}
+
+int64_t reductionScratch(const ReductionSizes& sizes, const DeviceShape& shape) {
+  const int64_t parts = reductionCut(sizes, shape).parts;
+  return parts == 1 ? 0 : parts * sizes.results * sizes.sums * kPartBytes;
+}
+
+std::vector<Launch> reductionLaunches(const KernelWriter& writer, const Reduction& r) {
+  const ReductionCut cut = reductionCut(r.sizes, writer.shape());
+  ReductionWriter first(writer, r, r.sizes, cut);
+  r.operands(first.writer());
+  const std::string row = writer.indices(r.results, "row") + r.row;
+  const std::string inner = writer.indices(r.points, "at", r.results.size());
+  if (cut.parts == 1) return {first.launch(row, inner, r.each, r.finish(first.writer()))};
+  // Parts lie in order, results side by side.
+  const ReductionSizes ofParts{
+      .results = r.sizes.results, .points = cut.parts, .beside = r.sizes.results, .sums = r.sizes.sums};
+  ReductionCut joined = reductionCut(ofParts, writer.shape());
+  joined.parts = 1;
+  joined.part = cut.parts;
+  ReductionWriter second(writer, r, ofParts, joined);
+  r.operands(second.writer());
+  for (ReductionWriter* one : {&first, &second}) one->partials(cut.parts);
+  std::vector<Launch> launches = {first.launch(row, inner, r.each, first.keep())};
+  launches.push_back(second.launch(row, "", second.join(), r.finish(second.writer())));
+  return launches;
+}
+
+}  // namespace aglow::codegen
