@@ -116,12 +116,12 @@ Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest);
 using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
 MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argReduceLaunches, scanLaunches, topKLaunches,
     gatherLaunches, scatterLaunches, observeLaunches, moveLaunches, copyLaunches, attentionLaunches, winogradLaunches,
-    channelsLastLaunches;
+    channelsLastLaunches, recurrentLaunches;
 // Whether a kernel fits the use of an operator; if not, why.
 using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
-TakesUse takesAttention, takesWinograd, takesChannelsLast;
+TakesUse takesAttention, takesWinograd, takesChannelsLast, takesRecurrent;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch;
+ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, recurrentScratch, topKScratch;
 
 }  // namespace aglow::codegen
