@@ -16,20 +16,35 @@ namespace aglow::codegen {
 
 namespace {
 
-// The element at offset + sum of index * stride of one operand goes to such a place of another.
-nest::Nest moved(const Instr& instr, const Program& program, const std::vector<int64_t>& dims, size_t from,
-                 std::vector<int64_t> fromStrides, int64_t fromOffset, std::vector<int64_t> toStrides,
-                 int64_t toOffset) {
+// Copies from operands to the first: nests whose operands are the place that is written, and the one that is read.
+struct Moves {
+  std::vector<nest::Nest> nests;
+  std::vector<std::vector<Launch::Argument>> views;
+
+  // One side of a copy: from the element `first` of an operand on, by so many for a step along each axis.
+  struct Side {
+    int operand = 0;
+    std::vector<int64_t> strides;
+    int64_t first = 0;
+  };
+  void add(const Program& program, const Instr& instr, const std::vector<int64_t>& dims, const Side& from,
+           const Side& to);
+};
+
+// Where a side begins is an argument of the kernel, so that the parts of a whole have one.
+void Moves::add(const Program& program, const Instr& instr, const std::vector<int64_t>& dims, const Side& from,
+                const Side& to) {
   nest::Nest nest;
-  for (const Operand& operand : instr.operands) {
-    if (operand.region == kNoRegion) {
-      nest.operands.push_back({.access = operand.access});
-      continue;
-    }
+  std::vector<Launch::Argument>& view = views.emplace_back();
+  for (const Side* side : {&to, &from}) {
+    const Operand& operand = instr.operands[static_cast<size_t>(side->operand)];
     const Type& type = program[operand.region].type;
-    nest.operands.push_back({.kind = rawKind(type.kind()), .access = operand.access, .elements = type.elements()});
+    const ElemKind raw = rawKind(type.kind());
+    nest.operands.push_back({.kind = raw, .access = operand.access, .elements = type.elements()});
+    view.push_back({.operand = side->operand, .offset = side->first * elemBytes(raw)});
   }
   const ElemKind kind = nest.operands[0].kind;
+  const std::vector<int64_t>&fromStrides = from.strides, &toStrides = to.strides;
   // Neighbouring axes that both walk as one become one.
   std::vector<int64_t> fromSteps, toSteps;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
@@ -50,14 +65,13 @@ nest::Nest moved(const Instr& instr, const Program& program, const std::vector<i
     fromSteps.push_back(0);
     toSteps.push_back(0);
   }
-  nest.accesses.push_back(
-      {.operand = static_cast<int>(from), .kind = kind, .strides = std::move(fromSteps), .offset = fromOffset});
-  nest.accesses.push_back({.operand = 0, .kind = kind, .strides = std::move(toSteps), .offset = toOffset});
+  nest.accesses.push_back({.operand = 1, .kind = kind, .strides = std::move(fromSteps)});
+  nest.accesses.push_back({.operand = 0, .kind = kind, .strides = std::move(toSteps)});
   nest.values.push_back({.op = nest::Expr::Op::Load, .kind = kind, .a = 0});
   nest::Stage stage;
   stage.each = {.begin = 0, .end = 1, .stores = {{.value = 0, .access = 1}}};
   nest.stages.push_back(std::move(stage));
-  return nest;
+  nests.push_back(std::move(nest));
 }
 
 int64_t dot(const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
@@ -70,8 +84,9 @@ int64_t dot(const std::vector<int64_t>& index, const std::vector<int64_t>& strid
 
 std::vector<Launch> copyLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   const int64_t elements = program[instr.operands[0].region].type.elements();
-  const nest::Nest nest = moved(instr, program, {elements}, 1, {1}, 0, {1}, 0);
-  return nestLaunches(program, instr, {&nest, 1}, shape);
+  Moves moves;
+  moves.add(program, instr, {elements}, {.operand = 1, .strides = {1}}, {.strides = {1}});
+  return nestLaunches(program, instr, moves.nests, shape, moves.views);
 }
 
 // Transpose, Slice, Concat, Pad: copies with strides, one after the other.
@@ -81,19 +96,19 @@ std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, con
   const Shape &y = typeOf(0).shape(), &x = typeOf(1).shape();
   const std::vector<int64_t> to = y.strides();
   std::vector<int64_t> from = x.strides();
-  std::vector<nest::Nest> nests;
+  Moves moves;
   switch (opOf(attrs.op())) {
     case Op::Transpose: {
       std::vector<int64_t> permuted;
       for (const int64_t axis : attrs.ints("perm")) permuted.push_back(from[static_cast<size_t>(axis)]);
-      nests.push_back(moved(instr, program, y.dims(), 1, permuted, 0, to, 0));
+      moves.add(program, instr, y.dims(), {.operand = 1, .strides = permuted}, {.strides = to});
       break;
     }
     case Op::Slice: {
       const int64_t start = dot(attrs.ints("starts"), from);
       const std::vector<int64_t> steps = filled(attrs.ints("steps"), y.rank(), 1);
       for (size_t axis = 0; axis < from.size(); ++axis) from[axis] *= y[static_cast<int>(axis)] > 1 ? steps[axis] : 0;
-      nests.push_back(moved(instr, program, y.dims(), 1, from, start, to, 0));
+      moves.add(program, instr, y.dims(), {.operand = 1, .strides = from, .first = start}, {.strides = to});
       break;
     }
     case Op::Concat: {
@@ -101,17 +116,19 @@ std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, con
       int64_t position = 0;
       for (size_t part = 1; part < instr.operands.size(); ++part) {
         const Shape& one = typeOf(part).shape();
-        nests.push_back(
-            moved(instr, program, one.dims(), part, one.strides(), 0, to, position * to[static_cast<size_t>(axis)]));
+        moves.add(program, instr, one.dims(), {.operand = static_cast<int>(part), .strides = one.strides()},
+                  {.strides = to, .first = position * to[static_cast<size_t>(axis)]});
         position += one[axis];
       }
       break;
     }
     default:
-      nests.push_back(moved(instr, program, y.dims(), 2, std::vector<int64_t>(to.size(), 0), 0, to, 0));
-      nests.push_back(moved(instr, program, x.dims(), 1, from, 0, to, dot(attrs.ints("before"), to)));
+      moves.add(program, instr, y.dims(), {.operand = 2, .strides = std::vector<int64_t>(to.size(), 0)},
+                {.strides = to});
+      moves.add(program, instr, x.dims(), {.operand = 1, .strides = from},
+                {.strides = to, .first = dot(attrs.ints("before"), to)});
   }
-  return nestLaunches(program, instr, nests, shape);
+  return nestLaunches(program, instr, moves.nests, shape, moves.views);
 }
 
 std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
