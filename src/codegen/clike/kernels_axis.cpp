@@ -1,4 +1,4 @@
-// Over axes and at computed places: reductions, gathering and scattering; and what moves elements.
+// Over axes and at computed places: reductions, gathering and scattering.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,128 +8,10 @@
 #include "codegen/nest/combination.h"
 #include "codegen/nest/kinds.h"
 #include "ops/all_ops.h"
-#include "ops/axes.h"
 #include "ops/observed.h"
 #include "reference/axis_lines.h"
 
 namespace aglow::codegen {
-
-namespace {
-
-// Copies from operands to the first: nests whose operands are the place that is written, and the one that is read.
-struct Moves {
-  std::vector<nest::Nest> nests;
-  std::vector<std::vector<Launch::Argument>> views;
-
-  // One side of a copy: from the element `first` of an operand on, by so many for a step along each axis.
-  struct Side {
-    int operand = 0;
-    std::vector<int64_t> strides;
-    int64_t first = 0;
-  };
-  void add(const Program& program, const Instr& instr, const std::vector<int64_t>& dims, const Side& from,
-           const Side& to);
-};
-
-// Where a side begins is an argument of the kernel, so that the parts of a whole have one.
-void Moves::add(const Program& program, const Instr& instr, const std::vector<int64_t>& dims, const Side& from,
-                const Side& to) {
-  nest::Nest nest;
-  std::vector<Launch::Argument>& view = views.emplace_back();
-  for (const Side* side : {&to, &from}) {
-    const Operand& operand = instr.operands[static_cast<size_t>(side->operand)];
-    const Type& type = program[operand.region].type;
-    const ElemKind raw = rawKind(type.kind());
-    nest.operands.push_back({.kind = raw, .access = operand.access, .elements = type.elements()});
-    view.push_back({.operand = side->operand, .offset = side->first * elemBytes(raw)});
-  }
-  const ElemKind kind = nest.operands[0].kind;
-  const std::vector<int64_t>&fromStrides = from.strides, &toStrides = to.strides;
-  // Neighbouring axes that both walk as one become one.
-  std::vector<int64_t> fromSteps, toSteps;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis] == 1) continue;
-    if (!nest.axes.empty() && fromSteps.back() == fromStrides[axis] * dims[axis] &&
-        toSteps.back() == toStrides[axis] * dims[axis]) {
-      nest.axes.back().extent *= dims[axis];
-      fromSteps.back() = fromStrides[axis];
-      toSteps.back() = toStrides[axis];
-      continue;
-    }
-    nest.axes.push_back({.extent = dims[axis]});
-    fromSteps.push_back(fromStrides[axis]);
-    toSteps.push_back(toStrides[axis]);
-  }
-  if (nest.axes.empty()) {
-    nest.axes.push_back({});
-    fromSteps.push_back(0);
-    toSteps.push_back(0);
-  }
-  nest.accesses.push_back({.operand = 1, .kind = kind, .strides = std::move(fromSteps)});
-  nest.accesses.push_back({.operand = 0, .kind = kind, .strides = std::move(toSteps)});
-  nest.values.push_back({.op = nest::Expr::Op::Load, .kind = kind, .a = 0});
-  nest::Stage stage;
-  stage.each = {.begin = 0, .end = 1, .stores = {{.value = 0, .access = 1}}};
-  nest.stages.push_back(std::move(stage));
-  nests.push_back(std::move(nest));
-}
-
-int64_t dot(const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
-  int64_t sum = 0;
-  for (size_t i = 0; i < index.size(); ++i) sum += index[i] * strides[i];
-  return sum;
-}
-
-}  // namespace
-
-std::vector<Launch> copyLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  const int64_t elements = program[instr.operands[0].region].type.elements();
-  Moves moves;
-  moves.add(program, instr, {elements}, {.operand = 1, .strides = {1}}, {.strides = {1}});
-  return nestLaunches(program, instr, moves.nests, shape, moves.views);
-}
-
-// Transpose, Slice, Concat, Pad: copies with strides, one after the other.
-std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  const Attrs& attrs = instr.attrs;
-  const auto typeOf = [&](size_t operand) -> const Type& { return program[instr.operands[operand].region].type; };
-  const Shape &y = typeOf(0).shape(), &x = typeOf(1).shape();
-  const std::vector<int64_t> to = y.strides();
-  std::vector<int64_t> from = x.strides();
-  Moves moves;
-  switch (opOf(attrs.op())) {
-    case Op::Transpose: {
-      std::vector<int64_t> permuted;
-      for (const int64_t axis : attrs.ints("perm")) permuted.push_back(from[static_cast<size_t>(axis)]);
-      moves.add(program, instr, y.dims(), {.operand = 1, .strides = permuted}, {.strides = to});
-      break;
-    }
-    case Op::Slice: {
-      const int64_t start = dot(attrs.ints("starts"), from);
-      const std::vector<int64_t> steps = filled(attrs.ints("steps"), y.rank(), 1);
-      for (size_t axis = 0; axis < from.size(); ++axis) from[axis] *= y[static_cast<int>(axis)] > 1 ? steps[axis] : 0;
-      moves.add(program, instr, y.dims(), {.operand = 1, .strides = from, .first = start}, {.strides = to});
-      break;
-    }
-    case Op::Concat: {
-      const auto axis = static_cast<int>(attrs.integer("axis"));
-      int64_t position = 0;
-      for (size_t part = 1; part < instr.operands.size(); ++part) {
-        const Shape& one = typeOf(part).shape();
-        moves.add(program, instr, one.dims(), {.operand = static_cast<int>(part), .strides = one.strides()},
-                  {.strides = to, .first = position * to[static_cast<size_t>(axis)]});
-        position += one[axis];
-      }
-      break;
-    }
-    default:
-      moves.add(program, instr, y.dims(), {.operand = 2, .strides = std::vector<int64_t>(to.size(), 0)},
-                {.strides = to});
-      moves.add(program, instr, x.dims(), {.operand = 1, .strides = from},
-                {.strides = to, .first = dot(attrs.ints("before"), to)});
-  }
-  return nestLaunches(program, instr, moves.nests, shape, moves.views);
-}
 
 std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   if (instr.kind == Instr::Kind::Compute && reducedRow(program, instr) > 0) {
