@@ -65,7 +65,7 @@ void addOperators(const codegen::DeviceShape& shape, device::KernelTexts& kernel
   }
 }
 
-// Tiles of several kinds, attention, Winograd's transforms.
+// Tiles of several kinds, attention, recurrent layers, Winograd's transforms.
 void addLarge(const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
   const auto with = [&](auto&& make) {
     Module module;
@@ -91,6 +91,14 @@ void addLarge(const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
     const Value q = input(b, "q", {1, 2, 40, 16});
     b.output("y", b.attention(q, q, q, {}, {.scale = 1, .right = 0, .precision = ElemKind::Float32})->result(0));
   });
+  for (const int64_t hidden : {20, 700})
+    with([&](Builder& b) {
+      const auto weights = [&](const char* name, int64_t rows) { return input(b, name, {1, rows * hidden, hidden}); };
+      const Value x = input(b, "x", {3, 2, hidden});
+      b.output("l", b.lstm(x, weights("lw", 4), weights("lr", 4), {}, {}, {}, {}, {}, {})->result(0));
+      b.output("g", b.gru(x, weights("gw", 3), weights("gr", 3), {}, {}, {}, {})->result(0));
+      b.output("r", b.rnn(x, weights("rw", 1), weights("rr", 1), {}, {}, {}, {})->result(0));
+    });
   with([&](Builder& b) {
     const Tensor filter(Type(ElemKind::Float32, Shape{32, 32, 3, 3}));
     b.output("y", b.winogradConv(input(b, "x", {1, 32, 9, 9}), b.constant(winogradFilter(filter, 4, 32)),

@@ -106,7 +106,7 @@ private:
       bool reports = false;
       for (const Launch& launch : codegen::launchesOf(program, instr, shape_)) {
         calls += call(entry, i, extents, launch);
-        for (const int argument : launch.arguments) reports = reports || argument == Launch::kFault;
+        for (const auto& argument : launch.arguments) reports = reports || argument.operand == Launch::kFault;
       }
       if (calls.empty()) continue;
       body += fmt::format("  /* {}: {} */\n{}", i, codegen::commentText(title(instr)), calls);
@@ -140,12 +140,13 @@ private:
         loops += fmt::format("for (size_t {0} = 0; {0} < {1}; ++{0}) ", name, launch.items[axis]);
       if (plain.takesItem[axis]) items = fmt::format("{}, {}", launch.items[axis] > 1 ? name : "0", items);
     }
-    for (const int argument : launch.arguments) {
+    for (const auto& [argument, offset] : launch.arguments) {
       const RegionId region = argument == Launch::kPredicate ? instr.predicate
                               : argument == Launch::kFault   ? kNoRegion
                                                              : instr.operands[static_cast<size_t>(argument)].region;
       arguments += arguments.empty() ? "" : ", ";
       arguments += region == kNoRegion ? "&fault" : addressOf(entry, extents[static_cast<size_t>(region)]);
+      if (offset != 0) arguments += fmt::format(" + {}", offset);
     }
     return fmt::format("  {}{}({}{});\n  STEP_ENDS({});\n", loops, device::KernelTexts::nameOf(kernel), items,
                        arguments, number);

@@ -77,7 +77,7 @@ Loaded makeSteps(Program given, MemoryPlan& plan, KernelTexts& kernels, const co
         step.items[axis] = static_cast<size_t>(launch.items[axis]);
         step.group[axis] = static_cast<size_t>(launch.group[axis]);
       }
-      for (const int argument : launch.arguments) {
+      for (const auto& [argument, offset] : launch.arguments) {
         if (argument == codegen::Launch::kFault) {
           if (loaded.checked.empty() || loaded.checked.back() != i) loaded.checked.push_back(i);
           step.arguments.push_back({MemoryPlan::kFaultSlot, (loaded.checked.size() - 1) * sizeof(Fault)});
@@ -85,6 +85,7 @@ Loaded makeSteps(Program given, MemoryPlan& plan, KernelTexts& kernels, const co
           step.arguments.push_back(placeOf(argument == codegen::Launch::kPredicate
                                                ? instr.predicate
                                                : instr.operands[static_cast<size_t>(argument)].region));
+          step.arguments.back().offset += static_cast<uint64_t>(offset);
         }
         if (plan.slots[step.arguments.back().slot].use == kIo)
           loaded.ioArguments.emplace_back(loaded.steps.size(), step.arguments.size() - 1);

@@ -84,10 +84,10 @@ KernelWriter::KernelWriter(const Program& program, const Instr& instr, const Dev
       shape_(shape),
       indexType_(mostElements(program, instr) < std::numeric_limits<int32_t>::max() / 2 ? "int32_t" : "int64_t") {}
 
-size_t KernelWriter::parameter(int operand) {
-  const auto it = std::find(arguments_.begin(), arguments_.end(), operand);
+size_t KernelWriter::parameter(const Launch::Argument& argument) {
+  const auto it = std::find(arguments_.begin(), arguments_.end(), argument);
   if (it != arguments_.end()) return static_cast<size_t>(it - arguments_.begin());
-  arguments_.push_back(operand);
+  arguments_.push_back(argument);
   return arguments_.size() - 1;
 }
 
@@ -98,27 +98,26 @@ int KernelWriter::operandOf(RegionId region) const {
   return static_cast<int>(it - instr_.operands.begin());
 }
 
-void KernelWriter::pointer(int operand, const std::string& name, ElemKind kind, bool writes, int64_t begin) {
+void KernelWriter::pointer(const Launch::Argument& argument, const std::string& name, ElemKind kind, bool writes) {
   const std::string type = fmt::format("{}{}", writes ? "" : "const ", storedName(kind));
-  declarations_ += fmt::format("GLOBAL {}* {} = AT({}, {}){};\n", type, name, parameter(operand), type,
-                               begin == 0 ? "" : fmt::format(" + {}", begin));
+  declarations_ += fmt::format("GLOBAL {}* {} = AT({}, {});\n", type, name, parameter(argument), type);
 }
 
 void KernelWriter::input(size_t i, const std::string& name) { input(i, name, kindOf(i)); }
 void KernelWriter::input(size_t i, const std::string& name, ElemKind as) {
-  pointer(operandOf(anchor_.inputs()[i].region), name, as, false);
+  pointer({operandOf(anchor_.inputs()[i].region)}, name, as, false);
 }
 void KernelWriter::result(size_t i, const std::string& name) { result(i, name, storageKind(out(i).kind())); }
 void KernelWriter::result(size_t i, const std::string& name, ElemKind as) {
-  pointer(operandOf(anchor_.results()[i].region), name, as, true);
+  pointer({operandOf(anchor_.results()[i].region)}, name, as, true);
 }
 void KernelWriter::scratch(const std::string& name, ElemKind as, int64_t begin) {
   AGLOW_CHECK(instr_.operands.back().access == Access::Scratch, "the instruction has no working memory");
-  pointer(static_cast<int>(instr_.operands.size()) - 1, name, as, true, begin);
+  pointer({static_cast<int>(instr_.operands.size()) - 1, begin * elemBytes(as)}, name, as, true);
 }
 
-bool KernelWriter::startsAt(RegionId region, int64_t multiple) const {
-  return program_.extent(region).begin % multiple == 0;
+bool KernelWriter::startsAt(RegionId region, int64_t multiple, int64_t offset) const {
+  return (program_.extent(region).begin + offset) % multiple == 0;
 }
 
 int64_t KernelWriter::together(size_t i, int64_t line) const {
@@ -129,9 +128,9 @@ int64_t KernelWriter::together(size_t i, int64_t line) const {
 }
 
 std::string KernelWriter::reportIndex(const std::string& index) {
-  if (std::find(arguments_.begin(), arguments_.end(), Launch::kFault) == arguments_.end()) {
-    pointer(Launch::kFault, "fault", ElemKind::Int32, true);
-    if (instr_.predicate != kNoRegion) pointer(Launch::kPredicate, "predicate", ElemKind::UInt8, false);
+  if (std::find(arguments_.begin(), arguments_.end(), Launch::Argument{Launch::kFault}) == arguments_.end()) {
+    pointer({Launch::kFault}, "fault", ElemKind::Int32, true);
+    if (instr_.predicate != kNoRegion) pointer({Launch::kPredicate}, "predicate", ElemKind::UInt8, false);
   }
   std::string wanted;
   if (instr_.predicate != kNoRegion)
@@ -188,7 +187,7 @@ std::string KernelWriter::epilogueOfFour(const std::string& indices, const std::
 void KernelWriter::declare(const nest::Nest& nest, const NestPrinter& printer) {
   for (size_t i = 0; i < nest.operands.size(); ++i)
     if (printer.uses(i))
-      pointer(static_cast<int>(i), fmt::format("p{}", i), nest.operands[i].kind, writes(nest.operands[i].access));
+      pointer(argumentOf(i), fmt::format("p{}", i), nest.operands[i].kind, writes(nest.operands[i].access));
   declarations_ += tableLines(nest, printer, tables_);
 }
 
@@ -197,9 +196,10 @@ void KernelWriter::inFours(const nest::Nest& nest, std::span<const nest::Block* 
                            const std::string& after) const {
   std::vector<bool> together(nest.accesses.size());
   const auto joins = [&](int access) {
-    const int operand = nest.accesses[static_cast<size_t>(access)].operand;
-    return printer.inFours(access) && startsAt(instr_.operands[static_cast<size_t>(operand)].region,
-                                               4 * elemBytes(nest.accesses[static_cast<size_t>(access)].kind));
+    const nest::Access& a = nest.accesses[static_cast<size_t>(access)];
+    if (!printer.inFours(access)) return false;
+    const Launch::Argument view = argumentOf(static_cast<size_t>(a.operand));
+    return startsAt(instr_.operands[static_cast<size_t>(view.operand)].region, 4 * elemBytes(a.kind), view.offset);
   };
   std::string loads, stores;
   // Of what lies in memory.
@@ -278,13 +278,15 @@ Launch KernelWriter::perPoint(int64_t points, std::string_view statements) {
 // ---------------------------------------------------------------- nests
 
 std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
-                                 const DeviceShape& shape) {
+                                 const DeviceShape& shape, std::span<const std::vector<Launch::Argument>> views) {
   std::vector<Launch> launches;
-  for (const nest::Nest& nest : nests) {
+  for (size_t number = 0; number < nests.size(); ++number) {
+    const nest::Nest& nest = nests[number];
     const int64_t points = nest.rowCount() * nest.rowLength();
     const bool hasRows = nest.axes.back().role == nest::Axis::Role::Row;
     if (points == 0 && !(hasRows && nest.rowCount() > 0)) continue;
     KernelWriter writer(program, instr, shape);
+    if (!views.empty()) writer.views_ = views[number];
     if (points >= std::numeric_limits<int32_t>::max() / 2) writer.indexType_ = "int64_t";
     if (hasRows) {
       std::vector<Launch> inParts = partLaunches(writer, nest);

@@ -87,29 +87,34 @@ public:
   Launch perPoint(int64_t points, std::string_view statements);
 
 private:
-  friend std::vector<Launch> nestLaunches(const Program&, const Instr&, std::span<const nest::Nest>,
-                                          const DeviceShape&);
+  friend std::vector<Launch> nestLaunches(const Program&, const Instr&, std::span<const nest::Nest>, const DeviceShape&,
+                                          std::span<const std::vector<Launch::Argument>>);
 
   const Type& typeOf(RegionId id) const { return program_[id].type; }
   // Whether the region begins at a multiple of so many bytes, wherever memory is placed.
-  bool startsAt(RegionId region, int64_t multiple) const;
-  // The number of the kernel's parameter for an operand of the instruction.
-  size_t parameter(int operand);
+  bool startsAt(RegionId region, int64_t multiple, int64_t offset = 0) const;
+  // The number of the kernel's parameter for an operand of the instruction, so many bytes on.
+  size_t parameter(const Launch::Argument& argument);
   int operandOf(RegionId region) const;
-  void pointer(int operand, const std::string& name, ElemKind kind, bool writes, int64_t begin = 0);
+  void pointer(const Launch::Argument& argument, const std::string& name, ElemKind kind, bool writes);
+  // What an operand of a nest is: that of the instruction with the same number, unless there are `views_`.
+  Launch::Argument argumentOf(size_t operand) const {
+    return views_.empty() ? Launch::Argument{static_cast<int>(operand)} : views_[operand];
+  }
 
   const Program& program_;
   const Instr& instr_;
   const Instr& anchor_;
   const DeviceShape& shape_;
   std::string indexType_;
-  std::vector<int> arguments_;
+  std::vector<Launch::Argument> arguments_, views_;
   std::string tables_, declarations_;
 };
 
-// The kernels of nests, one after the other.
+// The kernels of nests, one after the other. For each there may be what its operands are, if they are not simply those
+// of the instruction: kernels that differ in nothing else are equal.
 std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std::span<const nest::Nest> nests,
-                                 const DeviceShape& shape);
+                                 const DeviceShape& shape, std::span<const std::vector<Launch::Argument>> views = {});
 
 // As many items as share a row of so many elements well, with `each` of them or more.
 int64_t rowGroup(int64_t length, int64_t each, const DeviceShape& shape);
@@ -124,13 +129,13 @@ int64_t nestScratch(const Program& program, const Instr& instr, const DeviceShap
 using MakeLaunches = std::vector<Launch>(const Program& program, const Instr& instr, const DeviceShape& shape);
 MakeLaunches matMulLaunches, convLaunches, poolLaunches, reduceLaunches, argReduceLaunches, scanLaunches, topKLaunches,
     gatherLaunches, scatterLaunches, observeLaunches, moveLaunches, copyLaunches, attentionLaunches, winogradLaunches,
-    channelsLastLaunches;
+    channelsLastLaunches, recurrentLaunches;
 // Whether a kernel fits the use of an operator; if not, why.
 using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);
-TakesUse takesAttention, takesWinograd, takesChannelsLast;
+TakesUse takesAttention, takesWinograd, takesChannelsLast, takesRecurrent;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
 ScratchBytes reduceScratch, argReduceScratch, observeScratch, matMulScratch, convScratch, winogradScratch,
-    channelsLastScratch, topKScratch, scatterScratch;
+    channelsLastScratch, recurrentScratch, topKScratch, scatterScratch;
 
 }  // namespace aglow::codegen

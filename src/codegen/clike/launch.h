@@ -47,7 +47,13 @@ struct Launch {
 
   std::string text;
   std::array<int64_t, 2> items = {1, 1}, group = {1, 1};  // whole groups of items
-  std::vector<int> arguments;                             // numbers of the instruction's operands
+  // The number of one of the instruction's operands, or one of the above, and how many bytes of it come before.
+  struct Argument {
+    int operand = 0;
+    int64_t offset = 0;
+    bool operator==(const Argument&) const = default;
+  };
+  std::vector<Argument> arguments;
 };
 
 // Whether there is a kernel for a use of an operator that is not data-parallel; if not, why.

@@ -1,117 +1,14 @@
-// What moves elements, and what observes them.
+// What is observed: histograms, and moments as reductions.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "codegen/clike/reductions.h"
-#include "codegen/nest/build.h"
 #include "codegen/nest/combination.h"
-#include "codegen/nest/kinds.h"
 #include "ops/all_ops.h"
-#include "ops/axes.h"
 #include "ops/observed.h"
 
 namespace aglow::codegen {
-
-namespace {
-
-// The element at offset + sum of index * stride of one operand goes to such a place of another.
-nest::Nest moved(const Instr& instr, const Program& program, const std::vector<int64_t>& dims, size_t from,
-                 std::vector<int64_t> fromStrides, int64_t fromOffset, std::vector<int64_t> toStrides,
-                 int64_t toOffset) {
-  nest::Nest nest;
-  for (const Operand& operand : instr.operands) {
-    if (operand.region == kNoRegion) {
-      nest.operands.push_back({.access = operand.access});
-      continue;
-    }
-    const Type& type = program[operand.region].type;
-    nest.operands.push_back({.kind = rawKind(type.kind()), .access = operand.access, .elements = type.elements()});
-  }
-  const ElemKind kind = nest.operands[0].kind;
-  // Neighbouring axes that both walk as one become one.
-  std::vector<int64_t> fromSteps, toSteps;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis] == 1) continue;
-    if (!nest.axes.empty() && fromSteps.back() == fromStrides[axis] * dims[axis] &&
-        toSteps.back() == toStrides[axis] * dims[axis]) {
-      nest.axes.back().extent *= dims[axis];
-      fromSteps.back() = fromStrides[axis];
-      toSteps.back() = toStrides[axis];
-      continue;
-    }
-    nest.axes.push_back({.extent = dims[axis]});
-    fromSteps.push_back(fromStrides[axis]);
-    toSteps.push_back(toStrides[axis]);
-  }
-  if (nest.axes.empty()) {
-    nest.axes.push_back({});
-    fromSteps.push_back(0);
-    toSteps.push_back(0);
-  }
-  nest.accesses.push_back(
-      {.operand = static_cast<int>(from), .kind = kind, .strides = std::move(fromSteps), .offset = fromOffset});
-  nest.accesses.push_back({.operand = 0, .kind = kind, .strides = std::move(toSteps), .offset = toOffset});
-  nest.values.push_back({.op = nest::Expr::Op::Load, .kind = kind, .a = 0});
-  nest::Stage stage;
-  stage.each = {.begin = 0, .end = 1, .stores = {{.value = 0, .access = 1}}};
-  nest.stages.push_back(std::move(stage));
-  return nest;
-}
-
-int64_t dot(const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
-  int64_t sum = 0;
-  for (size_t i = 0; i < index.size(); ++i) sum += index[i] * strides[i];
-  return sum;
-}
-
-}  // namespace
-
-std::vector<Launch> copyLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  const int64_t elements = program[instr.operands[0].region].type.elements();
-  const nest::Nest nest = moved(instr, program, {elements}, 1, {1}, 0, {1}, 0);
-  return nestLaunches(program, instr, {&nest, 1}, shape);
-}
-
-// Transpose, Slice, Concat, Pad: copies with strides, one after the other.
-std::vector<Launch> moveLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  const Attrs& attrs = instr.attrs;
-  const auto typeOf = [&](size_t operand) -> const Type& { return program[instr.operands[operand].region].type; };
-  const Shape &y = typeOf(0).shape(), &x = typeOf(1).shape();
-  const std::vector<int64_t> to = y.strides();
-  std::vector<int64_t> from = x.strides();
-  std::vector<nest::Nest> nests;
-  switch (opOf(attrs.op())) {
-    case Op::Transpose: {
-      std::vector<int64_t> permuted;
-      for (const int64_t axis : attrs.ints("perm")) permuted.push_back(from[static_cast<size_t>(axis)]);
-      nests.push_back(moved(instr, program, y.dims(), 1, permuted, 0, to, 0));
-      break;
-    }
-    case Op::Slice: {
-      const int64_t start = dot(attrs.ints("starts"), from);
-      const std::vector<int64_t> steps = filled(attrs.ints("steps"), y.rank(), 1);
-      for (size_t axis = 0; axis < from.size(); ++axis) from[axis] *= y[static_cast<int>(axis)] > 1 ? steps[axis] : 0;
-      nests.push_back(moved(instr, program, y.dims(), 1, from, start, to, 0));
-      break;
-    }
-    case Op::Concat: {
-      const auto axis = static_cast<int>(attrs.integer("axis"));
-      int64_t position = 0;
-      for (size_t part = 1; part < instr.operands.size(); ++part) {
-        const Shape& one = typeOf(part).shape();
-        nests.push_back(
-            moved(instr, program, one.dims(), part, one.strides(), 0, to, position * to[static_cast<size_t>(axis)]));
-        position += one[axis];
-      }
-      break;
-    }
-    default:
-      nests.push_back(moved(instr, program, y.dims(), 2, std::vector<int64_t>(to.size(), 0), 0, to, 0));
-      nests.push_back(moved(instr, program, x.dims(), 1, from, 0, to, dot(attrs.ints("before"), to)));
-  }
-  return nestLaunches(program, instr, nests, shape);
-}
 
 namespace {
 
