@@ -443,11 +443,15 @@ Status checkName(const std::string& name, const std::vector<std::string>& names,
                .hint = didYouMean(name, std::vector<std::string_view>(names.begin(), names.end()))};
 }
 
-// All phases there are, and those of the list that only its backend has.
+// All phases there are, with the passes that only the list's have, and those of the list that only its backend has.
 PhaseList withKnown(const PhaseList& phases) {
   std::vector<Phase> all;
   const PhaseList known = knownPhases();
-  for (const Phase& phase : known) all.push_back(phase);
+  for (const Phase& phase : known) {
+    all.push_back(phase);
+    if (const Phase* own = phases.find(phase.name); own != nullptr)
+      all.back().passes.insert(all.back().passes.end(), own->passes.begin(), own->passes.end());
+  }
   for (const Phase& phase : phases)
     if (known.find(phase.name) == nullptr) all.push_back(phase);
   return PhaseList(std::move(all));

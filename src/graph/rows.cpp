@@ -54,6 +54,7 @@ constexpr Row kRows[] = {
     {Op::WinogradConv, images},
     {Op::DepthwiseConv, images},
     {Op::NarrowConv, images},
+    {Op::ByteConv, images},
     {Op::ByteDepthwiseConv, images},
     {Op::MaxPool, images},
     {Op::AvgPool, images},

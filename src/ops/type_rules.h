@@ -19,7 +19,7 @@ TypeRule softmax, batchNorm, layerNorm, rmsNorm, instanceNorm, groupNorm, lrn;
 TypeRule attention, byteAttention, rnn, gru, lstm, resize;
 TypeRule gradient, regression, optimizer;
 TypeRule packedMatMul, blockedConv, channelsLastConv, winogradConv, depthwiseConv, narrowMatMul, byteMatMul,
-    blockMatMul, narrowConv, byteDepthwiseConv, transposedMatMul, tapProducts;
+    blockMatMul, narrowConv, byteConv, byteDepthwiseConv, transposedMatMul, tapProducts;
 TypeRule quantize, dequantize, rescale, lookup, observe, quantizeLinear, dequantizeLinear;
 
 }  // namespace aglow::infer

@@ -127,6 +127,12 @@ Types byteMatMul(const InferContext& c) {
   return std::vector{Type(ElemKind::Int32, std::move(shape))};
 }
 
+Types byteConv(const InferContext& c) {
+  for (const std::string_view name : {"x_offset", "filter_offset"}) AGLOW_OK(checkByteOffset(c, name));
+  AGLOW_TRY(std::vector<Type> types, conv(c));
+  return std::vector{types.front().withKind(ElemKind::Int32)};
+}
+
 Types blockMatMul(const InferContext& c) {
   constexpr int64_t kWord = 32, kWordBytes = 4;
   AGLOW_OK(checkRank(c, 0, 2));

@@ -7,8 +7,16 @@ namespace aglow::reference {
 
 namespace {
 
+// Elements in the domain of sums, less their offset.
 template <class D>
-void convolve(const KernelCall& call, const Window& window) {
+void widenLess(const KernelCall& call, int operand, int64_t first, int64_t count, D offset, D* to) {
+  widen(call.inType(operand).kind(), call.inData(operand), first, count, 1, to);
+  if (offset == D{0}) return;
+  for (int64_t i = 0; i < count; ++i) to[i] -= offset;
+}
+
+template <class D>
+void convolve(const KernelCall& call, const Window& window, D xOffset = 0, D filterOffset = 0) {
   const Shape& x = call.inType(0).shape();
   const Shape& filter = call.inType(1).shape();
   const Shape& y = call.outType().shape();
@@ -30,10 +38,10 @@ void convolve(const KernelCall& call, const Window& window) {
   std::vector<D> weights(static_cast<size_t>(depth * taps));
   std::vector<D> plane(static_cast<size_t>(resultSize));
   for (int64_t n = 0; n < x[0]; ++n) {
-    widen(kind, call.inData(0), n * x[1] * inputSize, x[1] * inputSize, 1, item.data());
+    widenLess(call, 0, n * x[1] * inputSize, x[1] * inputSize, xOffset, item.data());
     for (int64_t out = 0; out < outChannels; ++out) {
       const int64_t firstChannel = out / (outChannels / group) * depth;
-      widen(kind, call.inData(1), out * depth * taps, depth * taps, 1, weights.data());
+      widenLess(call, 1, out * depth * taps, depth * taps, filterOffset, weights.data());
       std::fill(plane.begin(), plane.end(), bias[static_cast<size_t>(out)]);
       for (int64_t in = 0; in < depth; ++in)
         addTaps(runs, step, weights.data() + in * taps, item.data() + (firstChannel + in) * inputSize, plane.data());
@@ -47,6 +55,16 @@ void convolve(const KernelCall& call, const Window& window) {
 Status conv(const KernelCall& call) {
   AGLOW_TRY(const Window window, windowOf(call.attrs, spatialExtents(call.inType(1).shape())));
   inWrappingDomain(call.outType().kind(), [&](auto zero) { convolve<decltype(zero)>(call, window); });
+  return {};
+}
+
+Status byteConv(const KernelCall& call) {
+  AGLOW_TRY(const Window window, windowOf(call.attrs, spatialExtents(call.inType(1).shape())));
+  inWrappingDomain(ElemKind::Int32, [&](auto zero) {
+    using Sum = decltype(zero);
+    convolve<Sum>(call, window, static_cast<Sum>(call.attrs.integer("x_offset")),
+                  static_cast<Sum>(call.attrs.integer("filter_offset")));
+  });
   return {};
 }
 

@@ -88,7 +88,7 @@ Status matMul(const KernelCall& call) {
 namespace {
 
 // Sums wrap, as those of i32 do.
-template <class B>
+template <class A, class B>
 void multiplyBytes(const KernelCall& call) {
   const Shape &a = call.inType(0).shape(), &y = call.outType().shape();
   const int64_t m = y[y.rank() - 2], n = y[y.rank() - 1], k = a[a.rank() - 1];
@@ -97,7 +97,7 @@ void multiplyBytes(const KernelCall& call) {
   const bool transposed = call.attrs.flag("transposed");
   const int64_t depth = transposed ? 1 : n, column = transposed ? k : 1;  // distances in b
   eachMatrix(call, [&](int64_t item, int64_t aItem, int64_t bItem) {
-    const auto* left = call.in[0].as<uint8_t>() + aItem * m * k;
+    const auto* left = call.in[0].as<A>() + aItem * m * k;
     const auto* right = call.in[1].as<B>() + bItem * k * n;
     for (int64_t i = 0; i < m * n; ++i) {
       uint32_t sum = 0;
@@ -111,10 +111,16 @@ void multiplyBytes(const KernelCall& call) {
 }  // namespace
 
 Status byteMatMul(const KernelCall& call) {
+  const auto byLeft = [&]<class B>(B /*right*/) {
+    if (call.inType(0).kind() == ElemKind::UInt8)
+      multiplyBytes<uint8_t, B>(call);
+    else
+      multiplyBytes<int8_t, B>(call);
+  };
   if (call.inType(1).kind() == ElemKind::UInt8)
-    multiplyBytes<uint8_t>(call);
+    byLeft(uint8_t{});
   else
-    multiplyBytes<int8_t>(call);
+    byLeft(int8_t{});
   return {};
 }
 

@@ -3,7 +3,10 @@
 #include "codegen/clike/tile_plan.h"
 
 #include "backends/cpu/layout/layout.h"
+#include "backends/device/narrow_operands.h"
+#include "inst/text.h"
 #include "on_device.h"
+#include "optimize/passes.h"
 
 namespace aglow {
 
@@ -108,6 +111,68 @@ TEST_P(Products, SumNothing) {
       b.conv(input("e", {2, 4, 0, 6}), input("g", {8, 2, 2, 3}), input("h", {8}), {.pads = {1, 0, 2, 0}, .group = 2}),
       "i");
   expectSame(b.function(), 3, false);
+}
+
+// Products of i32 that are bytes less an offset, known or computed, moved or not: the kernels read the bytes.
+TEST_F(Tiles, WidenBytesWhileTheyLoadThem) {
+  for (const bool groups : {true, false})
+    for (const ElemKind kind : {ElemKind::UInt8, ElemKind::Int8}) {
+      choose(groups ? kLarge : kOfItems);
+      if (IsSkipped()) return;
+      Module module;
+      Builder b(*module.addFunction("f"));
+      const auto wide = [&](const char* name, Shape shape, double offset) {
+        const Value bytes = b.casted(input(b, name, std::move(shape), kind), ElemKind::Int32);
+        return offset == 0 ? bytes : b.sub(bytes, b.scalar(ElemKind::Int32, offset));
+      };
+      Rng rng(5);
+      const auto known = [&](Shape shape, int64_t least) {
+        std::vector<int64_t> numbers(static_cast<size_t>(shape.elements()));
+        for (int64_t& number : numbers) number = rng.between(least, least + 255);
+        return b.constant(Tensor::fromInts(Type(ElemKind::Int32, std::move(shape)), numbers));
+      };
+      const Value x = wide("x", {2, 20, 24}, 9);
+      b.output("known", b.relu(b.matMul(x, known({24, 40}, -128))));
+      b.output("unsigned", b.matMul(x, known({24, 7}, -37)));
+      b.output("computed", b.matMul(x, wide("w", {24, 36}, 0)));
+      b.output("moved", b.matMul(x, b.transpose(wide("t", {2, 12, 24}, 3), {.perm = {0, 2, 1}})));
+      const Value image = wide("i", {2, 6, 7, 9}, 100);
+      b.output("conv", b.conv(image, known({8, 3, 3, 3}, -130), input(b, "bias", {8}, ElemKind::Int32),
+                              {.pads = {1, 0, 1, 2}, .group = 2}));
+      b.output("single", b.conv(image, known({6, 1, 3, 3}, -128), {}, {.pads = {1, 1, 1, 1}, .group = 6}));
+      b.output("points", b.conv(wide("j", {1, 8, 4, 4}, 1), wide("k", {12, 8, 1, 1}, 2), {}, {}));
+
+      ReferenceEvaluator evaluator;
+      PassContext context{.evaluator = evaluator};
+      const NamedTensors bindings = testing_support::randomBindings(rng, b.function(), false);
+      const auto expected = evaluateFunction(b.function(), bindings);
+      auto changed = device::narrowOperandsPass().run(b.function(), context);
+      ASSERT_TRUE(changed.ok()) << changed.error().text();
+      ASSERT_TRUE(deadCodePass().run(b.function(), context).ok());
+      const std::string text = print(module);
+      EXPECT_EQ(text.find("MatMul(") - text.find("ByteMatMul("), 4) << text;
+      EXPECT_EQ(text.find("Cast("), std::string::npos) << text;
+      EXPECT_NE(text.find("transposed = true"), std::string::npos) << text;
+      const auto same = evaluateFunction(b.function(), bindings);
+      ASSERT_TRUE(expected.ok() && same.ok());
+      for (size_t i = 0; i < expected->size(); ++i) EXPECT_EQ((*expected)[i], (*same)[i]) << i;
+      expectSame(b.function(), 3, false);
+    }
+}
+
+// Weights of bytes are made words when compiling, where kernels do not widen them: no run does.
+TEST_F(Tiles, FoldWeightsOfBytesOnProcessors) {
+  choose({});
+  if (IsSkipped() || backend_->shape().sharesLocal) return;
+  auto module = parseModule(
+      "module { placeholder @x : i32[4,512] placeholder @y : i32[4,512] constant @w : i8[512,512] = splat 3\n"
+      "func @main { %w = Cast(@w) {to = i32} %m = MatMul(@x, %w) %s = Save(%m, @y) } }");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  CompileOptions options;
+  options.backend = "opencl:" + backend_->device().address();
+  auto compilation = compileModule(*std::move(module), options);
+  ASSERT_TRUE(compilation.ok());
+  EXPECT_EQ(print(compilation->programs.front()).find("Cast "), std::string::npos);
 }
 
 constexpr ElemKind kHalf = ElemKind::Float16;

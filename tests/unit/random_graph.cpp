@@ -73,6 +73,7 @@ const std::vector<Layout> kLayouts = {
     {"DepthwiseConv", {"n b h w c", "b k l i c"}},
     {"NarrowMatMul", {"m k", "p f 2c 4"}},
     {"ByteMatMul", {"b m k", "b k n"}},
+    {"ByteConv", {"n c h w", "o c k l", "o"}},
     {"BlockMatMul", {"m k", "p f 2c 4", "p g 2c", "1"}},
     {"NarrowConv", {"n b h w 4c", "p k l f 8c 4"}},
     {"ByteDepthwiseConv", {"n b h w c", "b k l c"}},

@@ -1,26 +1,31 @@
 #include "backends/device/layout.h"
 
 #include "backends/cpu/layout/layout.h"
+#include "backends/device/narrow_operands.h"
 #include "backends/winograd.h"
 #include "optimize/passes.h"
 
 namespace aglow::device {
 
-static Pipeline layoutPipeline(bool halves) {
+static Pipeline layoutPipeline(const codegen::DeviceShape& shape) {
   Pipeline pipeline("layout");
-  pipeline.add(planarWinogradPass());
-  if (halves) pipeline.add(blockedLayoutPass({.whole = true}));
+  // Processors gather words in vectors, and bytes one by one: there, weights of bytes are words from the beginning.
+  if (shape.sharesLocal) pipeline.add(narrowOperandsPass());
+  pipeline.add(foldWeightsPass(ElemKind::Int32)).add(planarWinogradPass());
+  if (shape.multipliesHalves) pipeline.add(blockedLayoutPass({.whole = true}));
   pipeline.add(deadCodePass()).add(sharingPass());
   return pipeline;
 }
 
 Phase layoutPhase(const codegen::DeviceShape& shape) {
-  const bool halves = shape.multipliesHalves;
   return {.name = "layout",
-          .doc = "filters of 3x3 convolutions transformed ahead of time; channels of f16 side by side",
+          .doc =
+              "operands of bytes as they are, or once; filters of 3x3 convolutions transformed ahead of time; channels "
+              "of f16 "
+              "side by side",
           .on = Phase::On::Graph,
-          .passes = passNames(layoutPipeline(halves)),
-          .run = [halves](PhaseScope& scope) { return runPasses(scope, layoutPipeline(halves)); }};
+          .passes = passNames(layoutPipeline(shape)),
+          .run = [shape](PhaseScope& scope) { return runPasses(scope, layoutPipeline(shape)); }};
 }
 
 }  // namespace aglow::device

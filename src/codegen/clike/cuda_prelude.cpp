@@ -111,6 +111,8 @@ FUNCTION uint16_t f16_of_f32(float x) {
 #define ulong2 lanes2<uint64_t>
 #define float4 lanes4<float>
 #define double4 lanes4<double>
+#define uchar2 lanes2<uint8_t>
+#define ushort2 lanes2<uint16_t>
 #define uchar4 lanes4<uint8_t>
 #define ushort4 lanes4<uint16_t>
 #define uint4 lanes4<uint32_t>

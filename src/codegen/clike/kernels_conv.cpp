@@ -14,13 +14,18 @@ namespace {
 // Outputs of a group of channels that are too few for tiles.
 constexpr int64_t kFewOutputs = 4;
 
+// Of bytes, with sums in i32: the one that is zero.
+int64_t offsetOf(const Attrs& attrs, std::string_view name) {
+  return opOf(attrs.op()) == Op::ByteConv ? attrs.integer(name) : 0;
+}
+
 // The images of a group of channels are the columns of a matrix, which is never stored; on devices that share tiles,
 // those of all images are.
 ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t group, const DeviceShape& shape) {
   ProductSizes s{.batch = group, .m = y.dim(1) / group, .n = 1, .k = 1};
   for (int axis = 2; axis < y.rank(); ++axis) s.n *= y.dim(axis);
   for (int axis = 1; axis < filter.rank(); ++axis) s.k *= filter.dim(axis);
-  s.held = s.sums = nest::computedKind(storageKind(x.kind()));
+  s.held = s.sums = nest::computedKind(y.kind());
   (sharesTiles(s.sums, shape) ? s.n : s.batch) *= x.dim(0);
   int64_t plane = 1;
   for (int axis = 2; axis < x.rank(); ++axis) plane *= x.dim(axis);
@@ -33,6 +38,7 @@ ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t g
 Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSizes& sizes, const std::string& bias) {
   const Shape &filter = writer.in(1).shape(), &y = writer.out().shape();
   const ElemKind kind = writer.kindOf(0);
+  const int64_t offset = offsetOf(writer.attrs(), "x_offset");
   const int64_t group = writer.attrs().integer("group"), depth = filter[1],
                 taps = sizes.k / std::max<int64_t>(depth, 1);
   const bool joined = sharesTiles(sizes.sums, writer.shape());
@@ -40,9 +46,10 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
   Product p{.sizes = sizes};
   p.left = {.pointer = "filter",
             .number = fmt::format("(batch % {} * {} + row) * {} + k", group, sizes.m, sizes.k),
-            .kind = kind,
+            .kind = writer.kindOf(1),
+            .offset = offsetOf(writer.attrs(), "filter_offset"),
             .alongK = true,
-            .whole = kind == sizes.held ? writer.together(1, sizes.k) : 1};
+            .whole = writer.together(1, sizes.k)};
   // The number of the place in its image, and of the first channel in all images.
   const std::string place = joined ? "place" : "column";
   const std::string channels =
@@ -55,9 +62,10 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
     p.right = {.pointer = "x",
                .number = fmt::format("({} + k) * {} + {}", channels, sliding.plane, place),
                .kind = kind,
-               .whole = kind == sizes.held ? writer.together(0, sliding.plane) : 1};
+               .offset = offset,
+               .whole = writer.together(0, sliding.plane)};
   } else if (joined && taps <= Sliding::kMostBits) {
-    p.right = {.pointer = "x", .number = "from", .kind = kind, .inside = "inside"};
+    p.right = {.pointer = "x", .number = "from", .kind = kind, .offset = offset, .inside = "inside"};
     ofColumn = {{"start", sliding.start(fmt::format("(column / {} * {} + batch) * {}", places, group, depth), y)},
                 {"taps", sliding.tapsInside(y)}};
     p.right.atK = fmt::format("const {0} tap = k % {1}, on = k / {1} * {2} + {3};\n", sliding.type, taps, sliding.plane,
@@ -65,7 +73,7 @@ Product columnsOf(KernelWriter& writer, const Sliding& sliding, const ProductSiz
     p.right.before = fmt::format(
         "const bool inside = (taps >> tap & 1) != 0;\nconst {} from = inside ? start + on : 0;\n", sliding.type);
   } else {
-    p.right = {.pointer = "x", .number = {}, .kind = kind};
+    p.right = {.pointer = "x", .number = {}, .kind = kind, .offset = offset};
     std::string condition;
     int64_t belowTap = 1, belowPlace = 1;
     for (size_t a = sliding.input.size(); a-- > 0;) {
@@ -117,7 +125,7 @@ int64_t convScratch(const Program& program, const Instr& anchor, const DeviceSha
 std::vector<Launch> convLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &x = writer.in(0).shape(), &filter = writer.in(1).shape(), &y = writer.out().shape();
-  const ElemKind kind = writer.kindOf(0), sums = nest::computedKind(kind);
+  const ElemKind sums = nest::computedKind(writer.out().kind());
   const int64_t group = writer.attrs().integer("group"), depth = filter[1], outputs = y[1] / group;
   const Sliding sliding(writer.attrs(), {filter.dims().begin() + 2, filter.dims().end()}, x, writer.indexType());
   int64_t taps = 1;
@@ -128,15 +136,21 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   std::string bias;
   if (writer.has(2)) {
     writer.input(2, "bias");
-    bias = appliedText(Scalar::Add, sums, "given", elementText(kind, sums, "bias[channel]"));
+    bias = appliedText(Scalar::Add, sums, "given", elementText(writer.kindOf(2), sums, "bias[channel]"));
   }
   const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
-  if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
+  if (opOf(writer.attrs().op()) != Op::ByteConv)
+    if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
   if (outputs < kFewOutputs) {
+    const auto element = [&](size_t input, std::string_view offset, const std::string& stored) {
+      const std::string value = elementText(writer.kindOf(input), sums, stored);
+      const int64_t less = offsetOf(writer.attrs(), offset);
+      return less == 0 ? value : fmt::format("({} - {})", value, less);
+    };
     const std::string met =
         fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
-                    elementText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
-                    elementText(kind, sums, fmt::format("filter[(channel * {} + c) * {} + tap]", depth, taps)));
+                    element(0, "x_offset", fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
+                    element(1, "filter_offset", fmt::format("filter[(channel * {} + c) * {} + tap]", depth, taps)));
     std::string tap = "0";
     for (size_t a = 0; a < sliding.input.size(); ++a)
       tap = fmt::format("({}) * {} + t{}", tap, sliding.window.kernel[a], a);

@@ -50,12 +50,19 @@ bool joinsBatch(const Shape& a, const Shape& b, const Shape& y, ElemKind sums, c
   return sharesTiles(sums, shape) && leading(b).elements() == 1 && leading(a) == leading(y);
 }
 
-ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, const DeviceShape& shape) {
+// Bytes less their offsets, with sums in i32; of other products elements have one kind.
+bool multipliesBytes(const Attrs& attrs) { return opOf(attrs.op()) == Op::ByteMatMul; }
+
+// Whether the right matrix has its columns side by side.
+bool isTransposed(const Attrs& attrs) { return multipliesBytes(attrs) && attrs.flag("transposed"); }
+
+ProductSizes sizesOf(const Attrs& attrs, const Type& left, const Type& right, const Type& result,
+                     const DeviceShape& shape) {
   const Shape &a = left.shape(), &b = right.shape(), &y = result.shape();
   const ElemKind kind = storageKind(left.kind());
   ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
-  s.held = s.sums = nest::computedKind(kind);
-  s.gathers = s.n % 4 != 0;
+  s.held = s.sums = nest::computedKind(result.kind());
+  s.gathers = s.n % 4 != 0 || isTransposed(attrs);
   if (joinsBatch(a, b, y, s.sums, shape)) {
     s.m *= s.batch;
     s.batch = 1;
@@ -67,8 +74,9 @@ ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, co
 }  // namespace
 
 int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
-  const ProductSizes sizes = sizesOf(program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
-                                     program[anchor.results()[0].region].type, shape);
+  const ProductSizes sizes =
+      sizesOf(anchor.attrs, program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
+              program[anchor.results()[0].region].type, shape);
   if (!sharesTiles(sizes.sums, shape) || sizes.k == 0) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
@@ -76,8 +84,8 @@ int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceS
 std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &a = writer.in(0).shape(), &b = writer.in(1).shape(), &y = writer.out().shape();
-  const ElemKind kind = writer.kindOf(0);
-  Product p{.sizes = sizesOf(writer.in(0), writer.in(1), writer.out(), shape)};
+  const bool transposed = isTransposed(writer.attrs());
+  Product p{.sizes = sizesOf(writer.attrs(), writer.in(0), writer.in(1), writer.out(), shape)};
   const ProductSizes& s = p.sizes;
   const Shape batch = leading(y);
   // The number of the matrix, from the batch's.
@@ -93,15 +101,19 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
   };
   writer.input(0, "one");
   writer.input(1, "other");
-  const auto side = [&](size_t input, const char* name, const std::string& first, bool alongK, int64_t line) {
+  const auto side = [&](size_t input, const char* name, const char* offset, const std::string& first, bool alongK) {
     return Side{.pointer = name,
                 .number = first,
-                .kind = kind,
+                .kind = writer.kindOf(input),
+                .offset = multipliesBytes(writer.attrs()) ? writer.attrs().integer(offset) : 0,
                 .alongK = alongK,
-                .whole = kind == s.held ? writer.together(input, line) : 1};
+                .whole = writer.together(input, alongK ? s.k : s.n)};
   };
-  p.left = side(0, "one", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true, s.k);
-  p.right = side(1, "other", fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n), false, s.n);
+  p.left = side(0, "one", "a_offset", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true);
+  p.right = side(1, "other", "b_offset",
+                 transposed ? fmt::format("(({}) * {} + column) * {} + k", item(b), s.n, s.k)
+                            : fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n),
+                 transposed);
   p.inFours = s.n % 4 == 0;
   return tiles(writer, p);
 }

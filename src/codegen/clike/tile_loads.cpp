@@ -9,8 +9,12 @@
 namespace aglow::codegen {
 
 std::string Side::loaded(const ProductSizes& sizes) const {
-  const std::string stored = fmt::format("{}[{}]", pointer, number);
-  return kind == sizes.held ? loadedText(kind, stored) : elementText(kind, sizes.sums, stored);
+  return loaded(sizes, fmt::format("{}[{}]", pointer, number));
+}
+
+std::string Side::loaded(const ProductSizes& sizes, const std::string& stored) const {
+  const std::string value = kind == sizes.held ? loadedText(kind, stored) : elementText(kind, sizes.sums, stored);
+  return offset == 0 ? value : fmt::format("{} - {}", value, offset);
 }
 
 std::string Side::element(const ProductSizes& sizes) const {
@@ -92,16 +96,25 @@ std::string TileLoad::declarations() const {
   return text + "}\n";
 }
 
+// Vectors that are stored in another kind than tiles hold become so lane by lane.
+std::string TileLoad::loadedVector() const {
+  const std::string from = vectorName(side_.kind, lanes_);
+  std::string text = fmt::format("*(GLOBAL const {}*)({} + {})", from, side_.pointer, side_.number);
+  if (side_.kind == p_.sizes.held) return fmt::format("value = {};", text);
+  text = fmt::format("const {} stored = {};\nvalue = VECTOR{}({}", from, text, lanes_, vector_);
+  for (int64_t j = 0; j < lanes_; ++j)
+    text += ", " + side_.loaded(p_.sizes, fmt::format("(({})stored.s{})", storedName(side_.kind), j));
+  return text + ");";
+}
+
 // A load by itself under the condition: whatever else stood there would wait for it.
 std::string TileLoad::fetch() const {
   if (ahead_) return {};
   return fmt::format(
-      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}{} value = {};\nif (there) value = {};\n{}Next[i] = "
+      "#pragma unroll\nfor (int32_t i = 0; i < {}; ++i) {{\n{}{} value = {};\nif (there) {{ {} }}\n{}Next[i] = "
       "value;\n}}\n",
       perItem(), matrixPlaces(), vector_, lanes_ == 1 ? "0" : fmt::format("({})(0)", vector_),
-      lanes_ == 1 ? side_.loaded(p_.sizes)
-                  : fmt::format("*(GLOBAL const {}*)({} + {})", vector_, side_.pointer, side_.number),
-      name_);
+      lanes_ == 1 ? fmt::format("value = {};", side_.loaded(p_.sizes)) : loadedVector(), name_);
 }
 
 std::string TileLoad::put() const {

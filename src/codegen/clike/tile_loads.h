@@ -24,6 +24,8 @@ private:
   int64_t perItem() const;
   // What an item moves in step i: from which line of the tile on, and from how far along k.
   std::string places() const;
+  // A statement that sets `value` to the vector there.
+  std::string loadedVector() const;
   // The same in the matrix, with what follows from the line, and whether there is such a place: `there`.
   std::string matrixPlaces() const;
   // In local memory, `on` further along k.

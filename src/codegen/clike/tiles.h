@@ -15,6 +15,7 @@ namespace aglow::codegen {
 struct Side {
   std::string pointer, number;
   ElemKind kind = ElemKind::Float32;
+  int64_t offset = 0;  // of bytes: the one that is zero
   // Statements that `number` needs, and whether there is such an element; what lies outside is 0, and has a number too.
   std::string before = {}, inside = {};
   // Whether neighbours lie side by side along k, or along rows and columns, and how many of them are a whole vector
@@ -26,8 +27,10 @@ struct Side {
   std::string lineType = {};
   std::string atK = {};
 
-  // The element, as the kind of tiles or of sums; and statements that set `value` to it, without a branch.
+  // The element, as the kind of tiles or of sums (or of those in a register: `stored`); and statements that set `value`
+  // to it, without a branch.
   std::string loaded(const ProductSizes& sizes) const;
+  std::string loaded(const ProductSizes& sizes, const std::string& stored) const;
   std::string element(const ProductSizes& sizes) const;
 };
 

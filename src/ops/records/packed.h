@@ -16,14 +16,17 @@ namespace aglow::records {
 
 inline constexpr KindSet kPackedKinds = kindSet(ElemKind::Float32);
 inline constexpr KindSet kWholeKinds = kindSet(ElemKind::Float32, ElemKind::Float16);  // of channels side by side
-inline constexpr KindSet kBytes = kindSet(ElemKind::UInt8), kByteWeights = kindSet(ElemKind::Int8);
+inline constexpr KindSet kBytes = kindSet(ElemKind::UInt8), kByteWeights = kindSet(ElemKind::Int8),
+                         kAnyBytes = kBytes | kByteWeights;
 inline constexpr KindSet kNarrow = kindSet(ElemKind::UInt8, ElemKind::BFloat16),
                          kNarrowWeights = kindSet(ElemKind::Int8, ElemKind::BFloat16);
 inline constexpr AttrDef kOutputs{.name = "outputs", .kind = AttrKind::Int, .doc = "channels of the result"};
 inline constexpr AttrDef kOutside{
     .name = "outside", .kind = AttrKind::Int, .doc = "what bytes are outside of the image, 0 to 255"};
 inline constexpr AttrDef kOffsetOfA{.name = "a_offset", .kind = AttrKind::Int, .doc = "the byte of a that is zero"},
-    kOffsetOfB{.name = "b_offset", .kind = AttrKind::Int, .doc = "the byte of b that is zero"};
+    kOffsetOfB{.name = "b_offset", .kind = AttrKind::Int, .doc = "the byte of b that is zero"},
+    kOffsetOfX{.name = "x_offset", .kind = AttrKind::Int, .doc = "the byte of x that is zero"},
+    kOffsetOfFilter{.name = "filter_offset", .kind = AttrKind::Int, .doc = "the byte of the filter that is zero"};
 inline constexpr AttrDef kLanes{.name = "lanes", .kind = AttrKind::Int, .doc = "channels of a block"};
 
 inline constexpr OpDef kPacked[] = {
@@ -97,12 +100,21 @@ inline constexpr OpDef kPacked[] = {
      .doc = "Product of bytes less their offsets, [..., m, k] by [..., k, n] or, transposed, [..., n, k], with sums in "
             "i32. Leading axes broadcast.",
      .kind = OpKind::Target,
-     .in = {{"a", kBytes}, {"b", kBytes | kByteWeights}},
+     .in = {{"a", kAnyBytes}, {"b", kAnyBytes}},
      .attrs = {kOffsetOfA,
                kOffsetOfB,
                {.name = "transposed", .kind = AttrKind::Bool, .doc = "b has its columns side by side"}},
      .infer = infer::byteMatMul,
      .cost = cost::matMul},
+    {.name = "ByteConv",
+     .doc =
+         "Convolution of bytes less their offsets, planar, [batch, channel, spatial...], with sums in i32. Outside of "
+         "the image stands the offset.",
+     .kind = OpKind::Target,
+     .in = {{"x", kAnyBytes}, {"filter", kAnyBytes}, {"bias", kindSet(ElemKind::Int32), 0, Arity::Optional}},
+     .attrs = {kStrides, kPads, kDilations, kGroup, kOffsetOfX, kOffsetOfFilter},
+     .infer = infer::byteConv,
+     .cost = cost::conv},
     {.name = "BlockMatMul",
      .doc = "Product of [..., m, k] by one matrix of n columns, (levels - offsets) * scales. Words of four bytes hold "
             "the levels of 32 / bits neighbouring rows, the first in the lowest bits, [n / panel, k * bits / 32, "

@@ -65,13 +65,13 @@ void eraseUnused(Function& function, Node* node) {
   for (Node* source : sources) eraseUnused(function, source);
 }
 
-Result<bool> foldWeights(Function& function, PassContext& context) {
+Result<bool> foldWeights(Function& function, PassContext& context, std::optional<ElemKind> only) {
   int64_t folded = 0;
   for (const auto& node : function.nodes()) {
     if (node->op() != Op::Conv && node->op() != Op::MatMul) continue;
     for (int slot = 1; slot < node->inputCount(); ++slot) {
       const Value v = node->input(slot);
-      if (!v || isConstant(v)) continue;
+      if (!v || isConstant(v) || (only && v.kind() != *only)) continue;
       Tensor value = Folding(context.evaluator).valueOf(v);
       if (value.empty()) continue;
       replaceAllUses(v, function.module().addConstant(v.node->name(), std::move(value))->result());
@@ -85,8 +85,10 @@ Result<bool> foldWeights(Function& function, PassContext& context) {
 
 }  // namespace
 
-Pass foldWeightsPass() {
-  return {.name = "fold-weights", .doc = "Computes weights and biases that only constants decide.", .run = foldWeights};
+Pass foldWeightsPass(std::optional<ElemKind> only) {
+  return {.name = "fold-weights",
+          .doc = "Computes weights and biases that only constants decide.",
+          .run = [only](Function& function, PassContext& context) { return foldWeights(function, context, only); }};
 }
 
 }  // namespace aglow

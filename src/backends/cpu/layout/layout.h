@@ -2,6 +2,8 @@
 // channels and packed weights, for backends that compute on vectors.
 #pragma once
 
+#include <optional>
+
 #include "backends/phases.h"
 #include "backends/vector_layout.h"
 #include "rewrite/pipeline.h"
@@ -10,8 +12,8 @@ namespace aglow {
 
 // Convolutions, products and pools of narrow floats in f32.
 Pass widenFloatsPass();
-// Operands of convolutions and products that are known when compiling, as constants.
-Pass foldWeightsPass();
+// Operands of convolutions and products that are known when compiling, as constants: all, or those of one kind.
+Pass foldWeightsPass(std::optional<ElemKind> only = {});
 // Products by weights that are a little larger than signed bytes, as two.
 Pass splitWeightsPass();
 // Weights of a few bits in panels, for products of few rows.

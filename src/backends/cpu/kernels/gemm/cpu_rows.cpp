@@ -328,7 +328,10 @@ void setImages(TileDesc& desc, const std::vector<BatchAxis>& axes, Sizes& s, int
   }
 }
 
-Decision bytesFit(const Problem& problem, const Machine&) { return fewAxes(problem); }
+Decision bytesFit(const Problem& problem, const Machine&) {
+  if (problem.inType(0).kind() != ElemKind::UInt8) return Decision::no("needs unsigned bytes on the left, has signed");
+  return fewAxes(problem);
+}
 
 // The right operands are packed when they are known, with what offsets add to the sums of columns; rows of the left
 // ones that are no whole words are copied.
