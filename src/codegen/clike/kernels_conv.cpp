@@ -133,6 +133,7 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
   if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
   if (outputs < kFewOutputs) {
+    if (std::optional<Launch> planes = groupPlaneConv(writer, sliding, finish)) return {*std::move(planes)};
     const std::string met =
         fmt::format("given = inside ? MULADD_{}({}, {}, given) : given;", elemName(sums),
                     elementText(kind, sums, fmt::format("x[(image * {} + c) * {} + from]", depth, sliding.plane)),
