@@ -1,6 +1,8 @@
 // Updates that meet at rows, as processors and as GPUs get them, against the reference to the bit: the order in which
 // they are combined shows in every sum of f64.
+#include "codegen/clike/launch.h"
 #include "on_device.h"
+#include "ops/all_ops.h"
 
 namespace aglow {
 
@@ -16,6 +18,7 @@ protected:
   };
 
   void expectBits(const Case& c) const {
+    SCOPED_TRACE(fmt::format("{} updates of {} rows of {} {}", c.updates, c.rows, c.length, elemName(c.kind)));
     Rng rng(3);
     std::vector<double> indices(static_cast<size_t>(c.updates));
     for (size_t i = 0; i < indices.size(); ++i) {
@@ -56,17 +59,44 @@ TEST_P(IndexKernels, CombineUpdatesOfEachRowInTheirOrder) {
       {17, 3000, 2, any(17)},
       {300, 40, 130, any(300)},
       {3, 0, 4, any(3)},
-      {70000, 70000, 1, [](Rng&, int64_t i) { return i * 7919 % 70000; }},
-      {70000, 40000, 1, [](Rng&, int64_t) { return 66000; }},
-      {70000, 50000, 1, [](Rng& rng, int64_t) { return int64_t{1} << rng.between(0, 16); }},
       {90, 500, 3, any(90), ElemKind::Float16, "mul"},
       {90, 500, 3, any(90), ElemKind::Int8, "add"},
       {90, 500, 65, any(90), ElemKind::Float32, "max"},
       {90, 500, 1, any(90), ElemKind::UInt64, "min"},
   };
-  for (const Case& c : cases) {
-    SCOPED_TRACE(fmt::format("{} updates of {} rows of {} {}", c.updates, c.rows, c.length, elemName(c.kind)));
-    expectBits(c);
+  for (const Case& c : cases) expectBits(c);
+}
+
+// All different, all alike, and most of them in a few rows.
+TEST_P(IndexKernels, CombineManyUpdates) {
+  const Case cases[] = {
+      {70000, 70000, 1, [](Rng&, int64_t i) { return i * 7919 % 70000; }},
+      {70000, 40000, 1, [](Rng&, int64_t) { return 66000; }},
+      {70000, 50000, 1, [](Rng& rng, int64_t) { return int64_t{1} << rng.between(0, 16); }},
+  };
+  for (const Case& c : cases) expectBits(c);
+}
+
+// Portable C has neither groups nor waits.
+TEST(ScatterKernels, NeedNoOthersWhereAnItemIsAlone) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const Value data = b.input("data", Type(ElemKind::Float32, Shape{300, 100}));
+  const Value updates = b.input("updates", Type(ElemKind::Float32, Shape{500, 100}));
+  b.output("y", b.scatter(data, b.input("indices", Type(ElemKind::Int64, Shape{500})), updates, {.reduction = "add"}));
+  auto program = generate(b.function());
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const auto scatter = std::find_if(program->instrs.begin(), program->instrs.end(), [](const Instr& instr) {
+    return instr.kind == Instr::Kind::Compute && opOf(instr.attrs.op()) == Op::Scatter;
+  });
+  ASSERT_NE(scatter, program->instrs.end());
+  const codegen::DeviceShape shape{.groupItems = 1, .vectors = false};
+  const Type bytes(ElemKind::UInt8, Shape{scratchBytes(*program, *scatter, shape)});
+  scatter->operands.push_back(
+      {program->add({.name = "scratch", .type = bytes, .source = Allocated{}}), Access::Scratch});
+  for (const codegen::Launch& launch : launchesOf(*program, *scatter, shape)) {
+    EXPECT_EQ(launch.text.find("BARRIER"), std::string::npos) << launch.text;
+    EXPECT_EQ(launch.text.find("LOCAL_ITEM"), std::string::npos) << launch.text;
   }
 }
 

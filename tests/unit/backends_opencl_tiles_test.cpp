@@ -175,6 +175,28 @@ TEST_F(Tiles, FoldWeightsOfBytesOnProcessors) {
   EXPECT_EQ(print(compilation->programs.front()).find("Cast "), std::string::npos);
 }
 
+// Channels by themselves come to local memory once, with one kernel and without working memory.
+TEST(GroupKernels, KeepRowsOfChannelsInLocalMemory) {
+  const std::pair<Shape, Shape> cases[] = {
+      {{2, 8, 40, 40}, {8, 1, 7, 7}}, {{2, 8, 300}, {8, 1, 31}}, {{1, 8, 9, 20, 24}, {8, 1, 3, 3, 3}}};
+  for (const auto& [x, filter] : cases) {
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const auto input = [&](const char* name, const Shape& shape) {
+      return b.input(name, Type(ElemKind::Float32, shape));
+    };
+    b.output("y", b.conv(input("x", x), input("filter", filter), {}, {.group = 8}));
+    auto program = generate(b.function());
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    for (const Instr& instr : program->instrs)
+      if (instr.kind == Instr::Kind::Compute && instr.attrs.op().name == std::string_view("Conv")) {
+        const std::vector<codegen::Launch> launches = launchesOf(*program, instr, kLarge);
+        ASSERT_EQ(launches.size(), 1u);
+        EXPECT_NE(launches[0].text.find("LOCAL_ARRAY float lines"), std::string::npos) << x.text();
+      }
+  }
+}
+
 constexpr ElemKind kHalf = ElemKind::Float16;
 
 // Numbers of few bits, whose products and sums no rounding touches.

@@ -10,7 +10,8 @@
 namespace aglow::codegen {
 
 // The kernel of a convolution with operands `x` and `filter`, and `finish`: statements on `given`, a sum of `channel`.
-// Nothing where tiles are quicker, or a group's items work side by side anyway.
+// For processors, and for groups that share local memory; nothing for others, and where other kernels are quicker.
 std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, const std::string& finish);
+std::optional<Launch> groupPlaneConv(KernelWriter& writer, const Sliding& sliding, const std::string& finish);
 
 }  // namespace aglow::codegen

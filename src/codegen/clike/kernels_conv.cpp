@@ -139,8 +139,12 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
     bias = appliedText(Scalar::Add, sums, "given", elementText(writer.kindOf(2), sums, "bias[channel]"));
   }
   const std::string finish = bias.empty() ? "" : fmt::format("given = {};\n", bias);
-  if (opOf(writer.attrs().op()) != Op::ByteConv)
-    if (std::optional<Launch> planes = planeConv(writer, sliding, finish)) return {*std::move(planes)};
+  // Rows in local memory are floats or whole words.
+  if (opOf(writer.attrs().op()) != Op::ByteConv) {
+    std::optional<Launch> planes = planeConv(writer, sliding, finish);
+    if (!planes && outputs < kFewOutputs) planes = groupPlaneConv(writer, sliding, finish);
+    if (planes) return {*std::move(planes)};
+  }
   if (outputs < kFewOutputs) {
     const auto element = [&](size_t input, std::string_view offset, const std::string& stored) {
       const std::string value = elementText(writer.kindOf(input), sums, stored);

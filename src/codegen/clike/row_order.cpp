@@ -12,9 +12,16 @@ namespace aglow::codegen {
 
 namespace {
 
+// An item by itself has no number, and waits for nobody.
+std::vector<Word> wordsOf(int64_t items) {
+  return {{"items", items},
+          {"item", items == 1 ? "0" : "(int32_t)LOCAL_ITEM(0)"},
+          {"barrier", items == 1 ? "" : "BARRIER();"}};
+}
+
 // What each item of a group has of each digit.
 constexpr std::string_view kCounts = R"(LOCAL_ARRAY $I counts[$digits * $pitch];
-const int32_t item = (int32_t)LOCAL_ITEM(0);
+const int32_t item = $item;
 for (int32_t digit = 0; digit < $digits; ++digit) counts[digit * $pitch + item] = 0;
 const $I begin = (($I)GROUP(0) * $items + item) * $share;
 const $I end = begin + $share < $updates ? begin + $share : $updates;
@@ -22,7 +29,7 @@ for ($I i = begin; i < end; ++i) {
   const $I own = $number;
   ++counts[(row[own] >> $shift & $mask) * $pitch + item];
 }
-BARRIER();
+$barrier
 )";
 
 constexpr std::string_view kTotals = R"(for (int32_t digit = item; digit < $digits; digit += $items) {
@@ -34,12 +41,12 @@ constexpr std::string_view kTotals = R"(for (int32_t digit = item; digit < $digi
 
 // What is before each count, by one group.
 constexpr std::string_view kStarts = R"(LOCAL_ARRAY $I sums[$items];
-const int32_t item = (int32_t)LOCAL_ITEM(0);
+const int32_t item = $item;
 const $I begin = item * $part, end = begin + $part < $all ? begin + $part : $all;
 $I sum = 0;
 for ($I i = begin; i < end; ++i) sum += starts[i];
 sums[item] = sum;
-BARRIER();
+$barrier
 sum = 0;
 for (int32_t i = 0; i < item; ++i) sum += sums[i];
 for ($I i = begin; i < end; ++i) {
@@ -57,7 +64,7 @@ constexpr std::string_view kPlaces = R"(for (int32_t digit = item; digit < $digi
     before += own;
   }
 }
-BARRIER();
+$barrier
 for ($I i = begin; i < end; ++i) {
   const $I own = $number;
   order[$to + counts[(row[own] >> $shift & $mask) * $pitch + item]++] = own;
@@ -113,18 +120,19 @@ std::string RowOrder::numberAfter(int64_t round, const std::string& place) const
 }
 
 std::string RowOrder::text(std::string_view what, int64_t round) const {
-  return fill(what, {{"I", typeName(kind)},
-                     {"digits", digits()},
-                     {"mask", digits() - 1},
-                     {"shift", round * bits},
-                     // A bank of its own for each item.
-                     {"pitch", items == 1 ? 1 : items + 1},
-                     {"items", items},
-                     {"share", share},
-                     {"groups", groups},
-                     {"updates", updates},
-                     {"number", numberAfter(round, "i")},
-                     {"to", round % 2 * updates}});
+  std::vector<Word> words = wordsOf(items);
+  words.insert(words.end(), {{"I", typeName(kind)},
+                             {"digits", digits()},
+                             {"mask", digits() - 1},
+                             {"shift", round * bits},
+                             // A bank of its own for each item.
+                             {"pitch", items == 1 ? 1 : items + 1},
+                             {"share", share},
+                             {"groups", groups},
+                             {"updates", updates},
+                             {"number", numberAfter(round, "i")},
+                             {"to", round % 2 * updates}});
+  return fill(what, words);
 }
 
 std::vector<Launch> RowOrder::launches(const Program& program, const Instr& instr, const DeviceShape& shape) const {
@@ -136,8 +144,9 @@ std::vector<Launch> RowOrder::launches(const Program& program, const Instr& inst
   };
   constexpr int64_t kItems = 256;
   const int64_t all = digits() * groups, together = shape.sharesLocal ? std::min(kItems, shape.groupItems) : 1;
-  const std::string starts =
-      fill(kStarts, {{"I", typeName(kind)}, {"items", together}, {"part", ceilDiv(all, together)}, {"all", all}});
+  std::vector<Word> words = wordsOf(together);
+  words.insert(words.end(), {{"I", typeName(kind)}, {"part", ceilDiv(all, together)}, {"all", all}});
+  const std::string starts = fill(kStarts, words);
   for (int64_t round = 0; round < rounds; ++round) {
     const std::array<int64_t, 2> whole = {groups * items, 1}, group = {items, 1};
     const std::string counts = text(kCounts, round);
