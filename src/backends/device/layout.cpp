@@ -9,6 +9,7 @@ namespace aglow::device {
 static Pipeline layoutPipeline(bool halves) {
   Pipeline pipeline("layout");
   pipeline.add(planarWinogradPass());
+  pipeline.add(transposedProductsPass({.lanes = 1}));
   if (halves) pipeline.add(blockedLayoutPass({.whole = true}));
   pipeline.add(deadCodePass()).add(sharingPass());
   return pipeline;

@@ -3,6 +3,7 @@
 
 #include "codegen/clike/tiles.h"
 #include "codegen/nest/kinds.h"
+#include "ops/all_ops.h"
 
 namespace aglow::codegen {
 
@@ -25,13 +26,18 @@ bool joinsBatch(const Shape& a, const Shape& b, const Shape& y, ElemKind sums, c
   return sharesTiles(sums, shape) && leading(b).elements() == 1 && leading(a) == leading(y);
 }
 
-ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, const DeviceShape& shape) {
-  const Shape &a = left.shape(), &b = right.shape(), &y = result.shape();
+// Whether matrices on the left lie with their columns side by side.
+bool isTurned(const Instr& anchor) { return opOf(anchor.attrs.op()) == Op::TransposedMatMul; }
+
+ProductSizes sizesOf(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  const auto typeOf = [&](const Operand& operand) -> const Type& { return program[operand.region].type; };
+  const Type& left = typeOf(anchor.inputs()[0]);
+  const Shape &a = left.shape(), &b = typeOf(anchor.inputs()[1]).shape(), &y = typeOf(anchor.results()[0]).shape();
   const ElemKind kind = storageKind(left.kind());
-  ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
+  ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = b[b.rank() - 2]};
   s.held = s.sums = nest::computedKind(kind);
   s.gathers = s.n % 4 != 0;
-  if (joinsBatch(a, b, y, s.sums, shape)) {
+  if (!isTurned(anchor) && joinsBatch(a, b, y, s.sums, shape)) {
     s.m *= s.batch;
     s.batch = 1;
   }
@@ -42,8 +48,7 @@ ProductSizes sizesOf(const Type& left, const Type& right, const Type& result, co
 }  // namespace
 
 int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
-  const ProductSizes sizes = sizesOf(program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
-                                     program[anchor.results()[0].region].type, shape);
+  const ProductSizes sizes = sizesOf(program, anchor, shape);
   if (!sharesTiles(sizes.sums, shape)) return 0;
   return partBytes(sizes, chooseTile(sizes, shape, true));
 }
@@ -52,7 +57,7 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
   KernelWriter writer(program, instr, shape);
   const Shape &a = writer.in(0).shape(), &b = writer.in(1).shape(), &y = writer.out().shape();
   const ElemKind kind = writer.kindOf(0);
-  Product p{.sizes = sizesOf(writer.in(0), writer.in(1), writer.out(), shape)};
+  Product p{.sizes = sizesOf(program, writer.anchor(), shape)};
   const ProductSizes& s = p.sizes;
   const Shape batch = leading(y);
   // The number of the matrix, from the batch's.
@@ -75,7 +80,9 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
                 .alongK = alongK,
                 .whole = kind == s.held ? writer.together(input, line) : 1};
   };
-  p.left = side(0, "one", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true, s.k);
+  p.left = isTurned(writer.anchor())
+               ? side(0, "one", fmt::format("(({}) * {} + k) * {} + row", item(a), s.k, s.m), false, s.m)
+               : side(0, "one", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true, s.k);
   p.right = side(1, "other", fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n), false, s.n);
   p.inFours = s.n % 4 == 0;
   return tiles(writer, p);
