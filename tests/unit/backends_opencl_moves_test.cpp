@@ -72,6 +72,45 @@ TEST_F(OnGroups, TransposesGoThroughSquaresInLocalMemory) {
   }
 }
 
+class TransposedProducts : public OnBoth {};
+
+INSTANTIATE_TEST_SUITE_P(Devices, TransposedProducts, ::testing::Bool(), OnBoth::nameOf);
+
+TEST_P(TransposedProducts, ReadTheLeftSideAsItLies) {
+  const std::pair<Shape, Shape> cases[] = {
+      {{1, 1}, {1, 1}}, {{64, 36}, {64, 40}}, {{3, 20, 33}, {3, 20, 17}}, {{2, 3, 5, 70}, {2, 3, 5, 8}}};
+  uint64_t seed = 1;
+  for (const auto& [left, right] : cases) {
+    SCOPED_TRACE(seed);
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const Value x = b.input("x", Type(ElemKind::Float32, left)), w = b.input("w", Type(ElemKind::Float32, right));
+    b.output("y", b.abs(b.transposedMatMul(x, w)));
+    expectSame(b.function(), seed++, false);
+  }
+}
+
+TEST_F(OnDevice, TransposesNothingForProducts) {
+  auto module = parseModule(R"(module {
+  placeholder @x : f32[5,6,7]
+  placeholder @w : f32[5,6,9]
+  placeholder @y : f32[5,7,9]
+  func @main {
+    %t = Transpose(@x) {perm = [0,2,1]}
+    %y = MatMul(%t, @w)
+    Save(%y, @y)
+  }
+})");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  CompileOptions options;
+  options.backend = "opencl:" + backend_->device().address();
+  auto compilation = compileModule(*std::move(module), options);
+  ASSERT_TRUE(compilation.ok());
+  int computed = 0;
+  for (const Instr& instr : compilation->programs.front().instrs) computed += instr.kind == Instr::Kind::Compute;
+  EXPECT_EQ(computed, 1);
+}
+
 }  // namespace
 
 }  // namespace aglow

@@ -6,8 +6,9 @@
 
 namespace aglow::device {
 
-// To stand after "optimize-core". 3x3 convolutions of f32 go through Winograd's transforms; those of f16 have their
-// channels side by side, with what lies between them, where the device multiplies matrices of halves.
+// To stand after "optimize-core". Products read a transposed left side as it lies. 3x3 convolutions of f32 go through
+// Winograd's transforms; those of f16 have their channels side by side, with what lies between them, where the device
+// multiplies matrices of halves.
 Phase layoutPhase(const codegen::DeviceShape& shape);
 
 }  // namespace aglow::device

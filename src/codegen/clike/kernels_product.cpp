@@ -3,6 +3,7 @@
 
 #include "codegen/clike/tiles.h"
 #include "codegen/nest/kinds.h"
+#include "ops/all_ops.h"
 
 namespace aglow::codegen {
 
@@ -56,14 +57,20 @@ bool multipliesBytes(const Attrs& attrs) { return opOf(attrs.op()) == Op::ByteMa
 // Whether the right matrix has its columns side by side.
 bool isTransposed(const Attrs& attrs) { return multipliesBytes(attrs) && attrs.flag("transposed"); }
 
+// Whether the left one has its rows side by side.
+bool isTurned(const Attrs& attrs) { return opOf(attrs.op()) == Op::TransposedMatMul; }
+
 ProductSizes sizesOf(const Attrs& attrs, const Type& left, const Type& right, const Type& result,
                      const DeviceShape& shape) {
   const Shape &a = left.shape(), &b = right.shape(), &y = result.shape();
   const ElemKind kind = storageKind(left.kind());
-  ProductSizes s{.batch = leading(y).elements(), .m = y[y.rank() - 2], .n = y[y.rank() - 1], .k = a[a.rank() - 1]};
+  ProductSizes s{.batch = leading(y).elements(),
+                 .m = y[y.rank() - 2],
+                 .n = y[y.rank() - 1],
+                 .k = a[a.rank() - (isTurned(attrs) ? 2 : 1)]};
   s.held = s.sums = nest::computedKind(result.kind());
   s.gathers = s.n % 4 != 0 || isTransposed(attrs);
-  if (joinsBatch(a, b, y, s.sums, shape)) {
+  if (!isTurned(attrs) && joinsBatch(a, b, y, s.sums, shape)) {
     s.m *= s.batch;
     s.batch = 1;
   }
@@ -84,7 +91,7 @@ int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceS
 std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &a = writer.in(0).shape(), &b = writer.in(1).shape(), &y = writer.out().shape();
-  const bool transposed = isTransposed(writer.attrs());
+  const bool turned = isTurned(writer.attrs()), transposed = isTransposed(writer.attrs());
   Product p{.sizes = sizesOf(writer.attrs(), writer.in(0), writer.in(1), writer.out(), shape)};
   const ProductSizes& s = p.sizes;
   const Shape batch = leading(y);
@@ -101,19 +108,23 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
   };
   writer.input(0, "one");
   writer.input(1, "other");
-  const auto side = [&](size_t input, const char* name, const char* offset, const std::string& first, bool alongK) {
+  const auto side = [&](size_t input, const char* name, const char* offset, const std::string& first, bool alongK,
+                        int64_t line) {
     return Side{.pointer = name,
                 .number = first,
                 .kind = writer.kindOf(input),
                 .offset = multipliesBytes(writer.attrs()) ? writer.attrs().integer(offset) : 0,
                 .alongK = alongK,
-                .whole = writer.together(input, alongK ? s.k : s.n)};
+                .whole = writer.together(input, line)};
   };
-  p.left = side(0, "one", "a_offset", fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k), true);
+  p.left = side(0, "one", "a_offset",
+                turned ? fmt::format("(({}) * {} + k) * {} + row", item(a), s.k, s.m)
+                       : fmt::format("(({}) * {} + row) * {} + k", item(a), s.m, s.k),
+                !turned, turned ? s.m : s.k);
   p.right = side(1, "other", "b_offset",
                  transposed ? fmt::format("(({}) * {} + column) * {} + k", item(b), s.n, s.k)
                             : fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n),
-                 transposed);
+                 transposed, transposed ? s.k : s.n);
   p.inFours = s.n % 4 == 0;
   return tiles(writer, p);
 }

@@ -25,7 +25,7 @@ Pass packWeightsPass(const VectorLayout& layout);
 // Products of bytes by bytes, both known when code runs.
 Pass byteProductsPass();
 
-// Products of transposed matrices, as these lie.
+// Products of transposed matrices, as these lie: on the right where vectors make panels of them.
 Pass transposedProductsPass(const VectorLayout& layout);
 // Computed right sides that several products share, in panels.
 Pass packSharedPass(const VectorLayout& layout);

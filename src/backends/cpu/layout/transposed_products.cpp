@@ -44,7 +44,8 @@ Pass transposedProductsPass(const VectorLayout& layout) {
               const bool whole = product && node->type().dim(node->type().rank() - 1) % layout.lanes == 0;
               const bool left =
                   a && whole && a.type().elements() > 0 && haveSameMatrices(a.shape(), node->input(1).shape());
-              const bool right = node->inputCount() > 0 && node->input(0).rank() >= 2 && isCallersMatrix(b);
+              const bool right =
+                  layout.lanes > 1 && node->inputCount() > 0 && node->input(0).rank() >= 2 && isCallersMatrix(b);
               if (left || right) {
                 Builder builder(function);
                 builder.before(node).named(node->name());
