@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "codegen/clike/reductions.h"
-#include "codegen/nest/build.h"
 #include "codegen/nest/combination.h"
-#include "codegen/nest/kinds.h"
 #include "ops/all_ops.h"
 #include "ops/axes.h"
 #include "ops/observed.h"
