@@ -120,8 +120,8 @@ std::vector<Launch> nestLaunches(const Program& program, const Instr& instr, std
 int64_t rowGroup(int64_t length, int64_t each, const DeviceShape& shape);
 // The kernel of a nest with rows: a group for each, or an item where items do not share local memory.
 Launch rowLaunch(KernelWriter& writer, const nest::Nest& nest);
-// Those of a nest that does nothing with its rows but reduce them, if they are so long and so few that they are cut
-// into parts; and the working memory that those need. None: rowLaunch has it.
+// Those of a nest that does nothing with its rows but reduce them, if they are cut into parts, or into lanes of an
+// item; and the working memory that those need. None: rowLaunch has it.
 std::vector<Launch> partLaunches(const KernelWriter& writer, const nest::Nest& nest);
 int64_t nestScratch(const Program& program, const Instr& instr, const DeviceShape& shape);
 

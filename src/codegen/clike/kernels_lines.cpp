@@ -1,5 +1,5 @@
-// Along the lines of one axis: scans, the first k in order. A scanned line is an item's, or a group's where an item would
-// be alone with it for long; elements are put in order by items of their own.
+// Along the lines of one axis: scans, the first k in order. A scanned line is an item's, or a group's where an item
+// would be alone with it for long; elements are put in order by items of their own.
 #include <fmt/format.h>
 
 #include <algorithm>

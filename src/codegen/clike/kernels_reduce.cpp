@@ -57,7 +57,10 @@ struct Operands {
   }
 
   ReductionSizes sizes() const {
-    return {.results = kept.elements(), .points = reduced.elements(), .beside = beside ? kept.extents.back() : 1};
+    return {.results = kept.elements(),
+            .points = reduced.elements(),
+            .beside = beside ? kept.extents.back() : 1,
+            .inStep = (beside ? kept : reduced).extents.size() <= 1};
   }
 };
 
@@ -68,7 +71,10 @@ bool onlyReduces(const nest::Nest& nest) {
 }
 
 ReductionSizes sizesOf(const nest::Nest& nest) {
-  return {.results = nest.rowCount(), .points = nest.rowLength(), .sums = static_cast<int64_t>(nest.reductions.size())};
+  return {.results = nest.rowCount(),
+          .points = nest.rowLength(),
+          .sums = static_cast<int64_t>(nest.reductions.size()),
+          .inStep = nest.innerAxes() == 1};
 }
 
 }  // namespace
@@ -172,7 +178,9 @@ int64_t nestScratch(const Program& program, const Instr& instr, const DeviceShap
 }
 
 std::vector<Launch> partLaunches(const KernelWriter& writer, const nest::Nest& nest) {
-  if (!onlyReduces(nest) || reductionCut(sizesOf(nest), writer.shape()).parts == 1) return {};
+  if (!onlyReduces(nest)) return {};
+  const ReductionCut cut = reductionCut(sizesOf(nest), writer.shape());
+  if (cut.parts == 1 && (writer.shape().sharesLocal || cut.items() == 1)) return {};
   const auto written = [&](auto&& write) {
     TextBlock text;
     NestPrinter printer(nest, text);

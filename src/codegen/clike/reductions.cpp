@@ -19,7 +19,8 @@ const int32_t beside = item $besideOf, lane = item $laneOf;
 const $I part = ($I)GROUP(0) / $blocks, wanted = ($I)GROUP(0) % $blocks * $across + beside;
 const bool there = wanted < $results;
 const $I row = there ? wanted : $results - 1;
-const $I begin = there ? part * $part + lane : $points, end = part * $part + $part < $points ? part * $part + $part : $points;
+const $I from = part * $part, end = from + $part < $points ? from + $part : $points;
+const $I begin = there ? from + lane : end;
 )";
 
 // An item has one of the results, or one of its parts; neighbouring items have neighbouring results.
@@ -27,7 +28,46 @@ constexpr std::string_view kAlone = R"(const $I part = point / $results, row = p
 const $I begin = part * $part, end = begin + $part < $points ? begin + $part : $points;
 )";
 
-constexpr std::string_view kPasses = R"(#pragma unroll 4
+// What items of a group would do, one item does for all of them, in vectors if the compiler finds some: it has a sum
+// for each. Those of neighbouring results are handed on one by one; those of one result are combined, with what points
+// there are after whole steps.
+constexpr std::string_view kLanes = R"($starts
+const $I part = ($I)GROUP(0) / $blocks, firstRow = ($I)GROUP(0) % $blocks * $across;
+const $I begin = part * $part, end = begin + $part < $points ? begin + $part : $points;
+const $I whole = begin + (end - begin) / $deep * $deep;
+for ($I step = begin; step < whole; step += $deep)
+for (int32_t lane = 0; lane < $lanes; ++lane) {
+const $I row = firstRow + $laneOfRow, at = step + $laneOfPoint;
+$row
+$take
+$inner
+$each
+$put
+}
+)";
+constexpr std::string_view kEachResult = R"(for (int32_t lane = 0; lane < $lanes; ++lane) {
+const $I row = firstRow + lane, point = row;
+(void)point;
+$row
+$take
+$finish
+}
+)";
+constexpr std::string_view kOneResult = R"(const $I row = firstRow, point = row;
+(void)point;
+$row
+$first
+for (int32_t lane = 1; lane < $lanes; ++lane) {
+$join
+}
+for ($I at = whole; at < end; ++at) {
+$inner
+$each
+}
+$finish
+)";
+
+constexpr std::string_view kPasses = R"($unroll
 for ($I at = begin; at < end; at += $deep) {
 $inner
 $each
@@ -59,6 +99,7 @@ public:
 
   // Points are those of `each`, under `inner` indices.
   Launch launch(const std::string& row, const std::string& inner, const std::string& each, const std::string& finish) {
+    if (!writer_.shape().sharesLocal && cut_.items() > 1) return lanes(row, inner, each, finish);
     const bool shared = cut_.deep > 1;
     const int64_t blocks = ceilDiv(sizes_.results, cut_.across);
     const bool side = sizes_.beside > 1;
@@ -80,6 +121,7 @@ public:
         {"part", cut_.part},
         {"results", sizes_.results},
         {"points", sizes_.points},
+        {"unroll", writer_.shape().sharesLocal ? "#pragma unroll 4" : ""},
         {"inner", inner},
         {"each", each},
         {"put", put},
@@ -114,6 +156,41 @@ public:
   }
 
 private:
+  Launch lanes(const std::string& row, const std::string& inner, const std::string& each, const std::string& finish) {
+    std::string starts, first, take, put;
+    std::vector<std::string> others;
+    for (size_t i = 0; i < r_.sums.size(); ++i) {
+      const nest::Combination& sum = r_.sums[i];
+      starts += fmt::format("{0} s{1}[{2}];\nfor (int32_t lane = 0; lane < {2}; ++lane) s{1}[lane] = {3};\n",
+                            typeName(sum.kind), i, cut_.items(), numberText(sum.kind, sum.start));
+      first += fmt::format("{0} r{1} = s{1}[0];\n", typeName(sum.kind), i);
+      take += fmt::format("{0} r{1} = s{1}[lane];\n", typeName(sum.kind), i);
+      put += fmt::format("s{0}[lane] = r{0};\n", i);
+      others.push_back(fmt::format("s{}[lane]", i));
+    }
+    const int64_t blocks = ceilDiv(sizes_.results, cut_.across);
+    const std::vector<Word> words = {{"I", writer_.indexType()},
+                                     {"starts", starts},
+                                     {"blocks", blocks},
+                                     {"across", cut_.across},
+                                     {"deep", cut_.deep},
+                                     {"lanes", cut_.items()},
+                                     {"part", cut_.part},
+                                     {"points", sizes_.points},
+                                     {"laneOfRow", cut_.across > 1 ? "lane" : "0"},
+                                     {"laneOfPoint", cut_.deep > 1 ? "lane" : "0"},
+                                     {"row", row},
+                                     {"inner", inner},
+                                     {"each", each},
+                                     {"first", first},
+                                     {"take", take},
+                                     {"put", put},
+                                     {"join", joined(others)},
+                                     {"finish", finish}};
+    return writer_.finish(fill(kLanes, words) + fill(cut_.across > 1 ? kEachResult : kOneResult, words),
+                          {blocks * cut_.parts, 1}, {1, 1});
+  }
+
   std::string joined(const std::vector<std::string>& others) const {
     if (r_.join) return r_.join(others);
     std::string text;
@@ -139,10 +216,10 @@ private:
 }  // namespace
 
 ReductionCut reductionCut(const ReductionSizes& s, const DeviceShape& shape) {
-  // Of a unit: items that it has room for, or enough for a processor's share of them to be even.
-  const int64_t room = shape.sharesLocal ? 2048 : 2 * shape.groupItems;
-  const int64_t wanted = std::max<int64_t>(shape.computeUnits, 1) * room;
+  // Of a unit: items that it has room for, or enough for its share of them to be even.
+  const int64_t wanted = std::max<int64_t>(shape.computeUnits, 1) * (shape.sharesLocal ? 2048 : s.inStep ? 16 : 128);
   // Points of an item: with fewer, others are no help; and with fewer than that, neither is a second kernel.
+  constexpr int64_t kMostLanes = 16;
   constexpr int64_t kLeastShared = 8, kLeastOfPart = 16, kManyAlone = 64, kLeastAlone = 1024;
   ReductionCut cut;
   if (shape.sharesLocal) {
@@ -158,12 +235,16 @@ ReductionCut reductionCut(const ReductionSizes& s, const DeviceShape& shape) {
     }
     while (2 * cut.items() <= group / 2 && s.results >= 2 * cut.across * shape.computeUnits) cut.across *= 2;
     if (cut.deep == 1) cut.across = 1;
+  } else if (s.inStep && s.points >= 4 * kMostLanes) {
+    if (s.beside > 1)
+      for (cut.across = kMostLanes; s.beside % cut.across != 0 || s.results % cut.across != 0;) cut.across /= 2;
+    if (cut.across == 1) cut.deep = kMostLanes;
   }
-  const int64_t each = ceilDiv(s.points, cut.deep);  // points of an item
+  const int64_t each = shape.sharesLocal ? ceilDiv(s.points, cut.deep) : s.points;  // of an item
   const bool many = each >= (shape.sharesLocal ? kManyAlone : 2 * kLeastAlone);
   if (many) {
     const int64_t most = each / (shape.sharesLocal ? kLeastOfPart : kLeastAlone);
-    const int64_t items = ceilDiv(s.results, cut.across) * cut.items();
+    const int64_t items = ceilDiv(s.results, cut.across) * (shape.sharesLocal ? cut.items() : 1);
     cut.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(items, 1), 1, most);
   }
   cut.part = ceilDiv(ceilDiv(s.points, cut.parts), cut.deep) * cut.deep;
@@ -185,8 +266,11 @@ std::vector<Launch> reductionLaunches(const KernelWriter& writer, const Reductio
   const std::string inner = writer.indices(r.points, "at", r.results.size());
   if (cut.parts == 1) return {first.launch(row, inner, r.each, r.finish(first.writer()))};
   // Parts lie in order, results side by side.
-  const ReductionSizes ofParts{
-      .results = r.sizes.results, .points = cut.parts, .beside = r.sizes.results, .sums = r.sizes.sums};
+  const ReductionSizes ofParts{.results = r.sizes.results,
+                               .points = cut.parts,
+                               .beside = r.sizes.results,
+                               .sums = r.sizes.sums,
+                               .inStep = r.sizes.inStep};
   ReductionCut joined = reductionCut(ofParts, writer.shape());
   joined.parts = 1;
   joined.part = cut.parts;

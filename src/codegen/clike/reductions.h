@@ -16,9 +16,10 @@ struct ReductionSizes {
   int64_t results = 1, points = 1;  // of each result
   int64_t beside = 1;               // results whose elements lie side by side; 1: points of one result do
   int64_t sums = 1;                 // that each result has
+  bool inStep = false;  // neighbours, of results or of points, are combined alike and lie at equal distances
 };
 
-// How the work is cut.
+// How the work is cut. Where items do not share local memory, what items of a group would do is done by one.
 struct ReductionCut {
   int64_t across = 1;  // results of a group
   int64_t deep = 1;    // items of a group for each of them
