@@ -122,6 +122,6 @@ using TakesUse = Decision(const Attrs& attrs, const OperandTypes& types, const D
 TakesUse takesAttention, takesWinograd, takesChannelsLast;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
-ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch;
+ScratchBytes matMulScratch, convScratch, winogradScratch, channelsLastScratch, topKScratch, attentionScratch;
 
 }  // namespace aglow::codegen
