@@ -52,6 +52,67 @@ TEST_P(WholeKernels, AttendInOnePassOverTheKeys) {
   }
 }
 
+// Heads whose queries, keys and values local memory does not hold pass through it in slices.
+TEST_F(OnGroups, AttendWithWideHeads) {
+  const AttentionCase cases[] = {
+      {{1, 1, 40, 512}, {1, 1, 50, 512}, {1, 1, 50, 512}, {.scale = 0.05}},
+      {{1, 2, 9, 300}, {1, 1, 70, 300}, {1, 1, 70, 20}, {.scale = 0.1, .right = 3}},
+      {{1, 1, 5, 1500}, {1, 1, 20, 1500}, {1, 1, 20, 1100}, {.scale = 0.02}, {5, 20}, ElemKind::Float32},
+  };
+  uint64_t seed = 1;
+  for (const AttentionCase& c : cases) {
+    SCOPED_TRACE(seed);
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const Value mask = c.maskKind ? b.input("mask", Type(*c.maskKind, c.mask)) : Value{};
+    AttentionAttrs attrs = c.attrs;
+    attrs.precision = ElemKind::Float32;
+    const auto f32 = [&](const char* name, const Shape& shape) {
+      return b.input(name, Type(ElemKind::Float32, shape));
+    };
+    Node* node = b.attention(f32("q", c.q), f32("k", c.k), f32("v", c.v), mask, attrs);
+    ASSERT_TRUE(backend_->supports(*node)) << backend_->supports(*node).reason();
+    b.output("y", node->result(0));
+    expectSame(b.function(), ++seed, false);
+  }
+}
+
+// Where queries are few, groups share the keys; what they found is put together in a second kernel.
+TEST_F(OnGroups, AttendWithKeysSharedByGroups) {
+  codegen::DeviceShape shape = kOfGroups;
+  shape.computeUnits = 24;
+  choose(shape);
+  if (IsSkipped()) return;
+  const AttentionCase cases[] = {
+      {{1, 4, 1, 24}, {1, 2, 700, 24}, {1, 2, 700, 33}, {.scale = 0.4}},
+      {{2, 2, 3, 16}, {2, 2, 900, 16}, {2, 2, 900, 16}, {.scale = 0.3, .softcap = 3, .right = 0, .offset = 700}},
+      {{1, 2, 18, 300}, {1, 2, 200, 300}, {1, 2, 200, 40}, {.scale = 0.1}},
+      {{1, 2, 2, 8}, {1, 2, 800, 8}, {1, 2, 800, 8}, {.scale = 1, .left = 300, .right = 20, .offset = 500}},
+      // The second query sees no key; the first only those of a few groups.
+      {{1, 1, 2, 8}, {1, 1, 640, 8}, {1, 1, 640, 8}, {.scale = 1, .right = 0, .offset = -1}},
+      {{1, 2, 5, 8}, {1, 2, 640, 8}, {1, 2, 640, 8}, {.scale = 1}, {5, 640}, ElemKind::Bool},
+  };
+  uint64_t seed = 1;
+  for (const AttentionCase& c : cases) {
+    SCOPED_TRACE(seed);
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const Value mask = c.maskKind ? b.input("mask", Type(*c.maskKind, c.mask)) : Value{};
+    AttentionAttrs attrs = c.attrs;
+    attrs.precision = ElemKind::Float32;
+    const auto f32 = [&](const char* name, const Shape& s) { return b.input(name, Type(ElemKind::Float32, s)); };
+    b.output("y", b.neg(b.attention(f32("q", c.q), f32("k", c.k), f32("v", c.v), mask, attrs)->result(0)));
+    auto program = generate(b.function());
+    ASSERT_TRUE(program.ok());
+    const Instr* attention = nullptr;
+    for (const Instr& instr : program->instrs)
+      if (instr.kind == Instr::Kind::Compute && opOf(instr.attrs.op()) == Op::Attention) attention = &instr;
+    ASSERT_NE(attention, nullptr);
+    EXPECT_GT(codegen::scratchBytes(*program, *attention, shape), 0);
+    expectSame(b.function(), ++seed, false);
+  }
+}
+
 // A query that sees no key gives zeros; one whose scores are minus infinity by themselves has no softmax.
 TEST_P(WholeKernels, AttentionTellsHiddenKeysFromInfiniteScores) {
   Module module;

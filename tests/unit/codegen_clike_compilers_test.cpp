@@ -100,6 +100,16 @@ void addLarge(const codegen::DeviceShape& shape, device::KernelTexts& kernels) {
       b.output("r", b.rnn(x, weights("rw", 1), weights("rr", 1), {}, {}, {}, {})->result(0));
     });
   with([&](Builder& b) {
+    const Value q = input(b, "q", {1, 1, 4, 512}), k = input(b, "k", {1, 1, 900, 512});
+    Node* node = b.attention(q, k, k, {}, {.scale = 1, .precision = ElemKind::Float32});
+    EXPECT_TRUE(codegen::hasKernel(node->attrs(), OperandTypes(*node), shape));
+    b.output("y", node->result(0));
+  });
+  with([&](Builder& b) {
+    b.output("y", b.byteMatMul(input(b, "x", {2, 20, 700}, ElemKind::UInt8), input(b, "w", {72, 700}, ElemKind::Int8),
+                               {.aOffset = 3, .transposed = true}));
+  });
+  with([&](Builder& b) {
     const Tensor filter(Type(ElemKind::Float32, Shape{32, 32, 3, 3}));
     b.output("y", b.winogradConv(input(b, "x", {1, 32, 9, 9}), b.constant(winogradFilter(filter, 4, 32)),
                                  {.tile = 4, .pads = {1, 1, 1, 1}, .outputs = 32}));
@@ -126,7 +136,9 @@ void expectTaken(const codegen::DeviceShape& shape, const std::string& prelude, 
 TEST(Cuda, TakesTheKernelsOfAllCoreOperators) {
   const std::string compiler = firstOf({"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"});
   if (compiler.empty()) GTEST_SKIP() << "the compiler of CUDA is not installed";
-  expectTaken(kShape, codegen::cudaPrelude(), ".cu",
+  codegen::DeviceShape shape = kShape;
+  shape.vectors = false;
+  expectTaken(shape, codegen::cudaPrelude(), ".cu",
               compiler + " --ptx -arch=compute_80 -fmad=false -w -o {0}.out {0}.cu");
 }
 

@@ -136,6 +136,6 @@ TakesUse takesAttention, takesWinograd, takesChannelsLast, takesRecurrent;
 // Bytes of working memory.
 using ScratchBytes = int64_t(const Program& program, const Instr& anchor, const DeviceShape& shape);
 ScratchBytes reduceScratch, argReduceScratch, observeScratch, matMulScratch, convScratch, winogradScratch,
-    channelsLastScratch, recurrentScratch, topKScratch, scatterScratch;
+    channelsLastScratch, recurrentScratch, topKScratch, scatterScratch, attentionScratch;
 
 }  // namespace aglow::codegen

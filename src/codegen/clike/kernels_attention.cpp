@@ -1,6 +1,7 @@
 // Attention in one pass over the keys: a block of queries meets one block of keys after the other and keeps, for each
 // query, the largest score so far, the sum of weights relative to it, and the weighted values. Scores of a block are
-// all that is ever stored of the matrix, in local memory.
+// all that is ever stored of the matrix, in local memory. Where heads are wide, queries, keys and values pass through
+// it in slices; where there are few queries, several groups share the keys, and what they found is put together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,35 +37,41 @@ struct Blocks {
   int64_t queries = 0, keys = 0;
   int64_t rows = 0;    // queries whose sums are kept in registers: of an item, or one for each item along a side
   int64_t values = 0;  // elements of a value, whole vectors
+  int64_t slice = 0;   // elements of queries, keys and values that are there at once
   bool shared = false;
 
   // Of a group that shares them rows are one element longer, so that neighbouring rows begin in different banks.
   int64_t pad() const { return shared ? 1 : 0; }
   int64_t bytes(const Sizes& s) const {
-    const int64_t keysAndValues = shared ? keys * (std::max(s.width, values) + 1) : keys * (s.width + values);
+    const int64_t keysAndValues = shared ? keys * (longest(s) + 1) : keys * (s.width + values);
     const int64_t sums = shared ? 0 : queries * values;
     const int64_t elements =
-        queries * (s.width + pad()) + keysAndValues + queries * (keys + pad()) + sums + 3 * queries;
+        queries * (queryLength(s) + pad()) + keysAndValues + queries * (keys + pad()) + sums + 3 * queries;
     return elements * elemBytes(ElemKind::Float32);
   }
+  int64_t queryLength(const Sizes& s) const { return std::min(s.width, slice); }
+  int64_t longest(const Sizes& s) const { return std::min(std::max(s.width, values), slice); }
+  // Sums of weighted values in registers of an item.
+  int64_t ownSums() const { return queries / kLanes * (values / kLanes); }
 };
 
 // The next multiple of any number, as queries in registers may be.
 int64_t wholeRows(int64_t queries, int64_t rows) { return ceilDiv(queries, rows) * rows; }
 
-// As large as local memory lets them be; empty where not even the smallest fit.
-std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
-  Blocks b;
+// As large as local memory and registers let them be; empty where not even the smallest fit.
+std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape, int64_t slice) {
+  constexpr int64_t kManySums = 64, kMostSums = 128;
+  Blocks b{.slice = slice};
   b.shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
   b.values = alignUp(s.valueWidth, kLanes);
   b.rows = b.shared ? kLanes : std::min<int64_t>(s.queries, 8);
   b.queries = std::min(b.shared ? 4 * b.rows : 32 / b.rows * b.rows, wholeRows(s.queries, b.rows));
   b.keys = std::min<int64_t>(b.shared ? 32 : 64, alignUp(s.keys, kLanes));
   const int64_t room = b.shared ? shape.localBytes : shape.localBytes / 2;
-  while (b.bytes(s) > room) {
+  while (b.bytes(s) > room || (b.shared && b.ownSums() > (b.queries > b.rows ? kManySums : kMostSums))) {
     if (b.queries > b.rows)
       b.queries = wholeRows(b.queries / 2, b.rows);
-    else if (b.keys > kLanes)
+    else if (b.keys > kLanes && b.bytes(s) > room)
       b.keys = alignUp(b.keys / 2, kLanes);
     else
       return std::nullopt;
@@ -72,8 +79,34 @@ std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
   return b;
 }
 
+std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
+  constexpr int64_t kSlice = 64;
+  std::optional<Blocks> whole = blocksFor(s, shape, std::max(s.width, alignUp(s.valueWidth, kLanes)));
+  const bool shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
+  return whole || !shared ? whole : blocksFor(s, shape, kSlice);
+}
+
+// Rounds over blocks of keys, and how many of them a group does. Several share the keys of a query where the queries
+// alone are not enough for the device.
+struct Rounds {
+  int64_t all = 1, each = 1;
+  int64_t parts() const { return ceilDiv(all, each); }
+};
+
+Rounds roundsFor(const Sizes& s, const Attrs& attrs, const Blocks& b, const DeviceShape& shape) {
+  constexpr int64_t kGroupsOfUnit = 2, kLeast = 4, kMostParts = 64;
+  const int64_t left = attrs.integer("left"), right = attrs.integer("right");
+  const int64_t span = left < 0 || right < 0 ? s.keys : std::min(s.keys, b.queries + left + right);
+  Rounds rounds{.all = std::max<int64_t>(ceilDiv(span, b.keys), 1)};
+  const int64_t groups = ceilDiv(s.queries, b.queries) * s.batch * s.heads;
+  const int64_t wanted = b.shared ? kGroupsOfUnit * shape.computeUnits / groups : 1;
+  rounds.each = ceilDiv(rounds.all, std::clamp<int64_t>(wanted, 1, kMostParts));
+  rounds.each = std::min(std::max(rounds.each, kLeast), rounds.all);
+  return rounds;
+}
+
 // What a group and an item have in common: which head, which queries, and which of the keys they can see.
-constexpr std::string_view kPlace = R"(const $I head = groupDown, first = groupAcross * $Q;
+constexpr std::string_view kPlace = R"(const $I head = groupDown, first = groupAcross % $blocks * $Q;
 const $I image = head / $heads, ofHead = head % $heads;
 const $I shared = image * $groups + ofHead / $served;
 const $I lastQuery = first + $Q <= $queries ? first + $Q - 1 : $queries - 1;
@@ -183,16 +216,12 @@ $store
 
 // A group shares a block of queries; items have scores and sums in registers, every sixteenth row and column. All
 // groups go as many rounds, whatever their queries see: drivers are at their best with loops around barriers that way.
-constexpr std::string_view kShared = R"(LOCAL_ARRAY float query[$Q * ($width + 1)];
-LOCAL_ARRAY float block[$K * $longest];
+constexpr std::string_view kShared = R"(LOCAL_ARRAY float query[$Q * ($queryLength + 1)];
+LOCAL_ARRAY float block[$K * ($longest + 1)];
 LOCAL_ARRAY float scores[$Q * ($K + 1)];
 LOCAL_ARRAY float most[$Q], kept[$Q], total[$Q];
 const int32_t across = (int32_t)LOCAL_ITEM(0), down = (int32_t)LOCAL_ITEM(1), item = down * 16 + across;
-for (int32_t e = item; e < $Q * $width; e += 256) {
-  const int32_t r = e / $width, d = e % $width;
-  const $I at = first + r < $queries ? first + r : $queries - 1;
-  query[r * ($width + 1) + d] = $query * $scale;
-}
+$once
 if (item < $Q) {
   most[item] = -INFINITY;
   total[item] = 0;
@@ -200,25 +229,14 @@ if (item < $Q) {
 float sums[$Q / 16][$V / 16];
 for (int32_t r = 0; r < $Q / 16; ++r)
   for (int32_t c = 0; c < $V / 16; ++c) sums[r][c] = 0;
-for (int32_t round = 0; round < $rounds; ++round) {
-  const $I start = firstKey + round * $K;
+const int32_t part = (int32_t)(groupAcross / $blocks);
+for (int32_t round = 0; round < $each; ++round) {
+  const $I start = firstKey + (part * $each + round) * $K;
   const int32_t count = endKey - start < $K ? (int32_t)(endKey - start) : $K;
-  for (int32_t e = item; e < $K * $width; e += 256) {
-    const int32_t i = e / $width, d = e % $width;
-    const $I at = i < count ? start + i : 0;
-    block[i * ($width + 1) + d] = $key;
-  }
-  BARRIER();
   float tile[$Q / 16][$K / 16];
   for (int32_t r = 0; r < $Q / 16; ++r)
     for (int32_t i = 0; i < $K / 16; ++i) tile[r][i] = 0;
-  for (int32_t d = 0; d < $width; ++d) {
-    float a[$Q / 16], b[$K / 16];
-    for (int32_t r = 0; r < $Q / 16; ++r) a[r] = query[(down + 16 * r) * ($width + 1) + d];
-    for (int32_t i = 0; i < $K / 16; ++i) b[i] = block[(across + 16 * i) * ($width + 1) + d];
-    for (int32_t r = 0; r < $Q / 16; ++r)
-      for (int32_t i = 0; i < $K / 16; ++i) tile[r][i] = MULADD_f32(a[r], b[i], tile[r][i]);
-  }
+$scores
   for (int32_t r = 0; r < $Q / 16; ++r)
     for (int32_t i = 0; i < $K / 16; ++i) {
       const $I asking = first + down + 16 * r < $queries ? first + down + 16 * r : $queries - 1;
@@ -239,11 +257,7 @@ $mask
     kept[item] = exp(most[item] - (largest == -INFINITY ? 0 : largest));
     most[item] = largest;
   }
-  for (int32_t e = item; e < $K * $V; e += 256) {
-    const int32_t i = e / $V, c = e % $V;
-    const $I at = i < count ? start + i : 0;
-    block[i * ($V + 1) + c] = i < count && c < $valueWidth ? $value : 0;
-  }
+$firstValues
   BARRIER();
   for (int32_t r = 0; r < $Q / 16; ++r) {
     const float largest = most[down + 16 * r], base = largest == -INFINITY ? 0 : largest;
@@ -257,17 +271,13 @@ $mask
     for (int32_t i = 0; i < $K; ++i) sum += scores[item * ($K + 1) + i];
     total[item] = total[item] * kept[item] + sum;
   }
-  for (int32_t i = 0; i < $K; ++i) {
-    float a[$Q / 16], b[$V / 16];
-    for (int32_t r = 0; r < $Q / 16; ++r) a[r] = scores[(down + 16 * r) * ($K + 1) + i];
-    for (int32_t c = 0; c < $V / 16; ++c) b[c] = block[i * ($V + 1) + across + 16 * c];
-    for (int32_t r = 0; r < $Q / 16; ++r)
-      for (int32_t c = 0; c < $V / 16; ++c) sums[r][c] = MULADD_f32(a[r], b[c], sums[r][c]);
-  }
-  BARRIER();
+$values
 }
 BARRIER();
-for (int32_t r = 0; r < $Q / 16; ++r) {
+)";
+
+// A group that met all keys of its queries.
+constexpr std::string_view kWhole = R"(for (int32_t r = 0; r < $Q / 16; ++r) {
   const int32_t row = down + 16 * r;
   const $I asking = first + row;
   if (asking >= $queries) continue;
@@ -282,10 +292,89 @@ $store
 }
 )";
 
+// One that met some of them: its weighted values, the largest score and the sum of weights, of each query.
+constexpr std::string_view kPart = R"(for (int32_t r = 0; r < $Q / 16; ++r) {
+  const int32_t row = down + 16 * r;
+  const $I asking = first + row;
+  if (asking >= $queries) continue;
+  GLOBAL float* to = parts + (((int64_t)part * $allHeads + head) * $queries + asking) * ($valueWidth + 2);
+  for (int32_t c = 0; c < $V / 16; ++c)
+    if (across + 16 * c < $valueWidth) to[across + 16 * c] = sums[r][c];
+  if (across == 0) {
+    to[$valueWidth] = most[row];
+    to[$valueWidth + 1] = total[row];
+  }
+}
+)";
+
+// What all of them found, for an element of the result, in their order.
+constexpr std::string_view kTogether = R"(const $I row = point / $valueWidth, column = point % $valueWidth;
+const $I head = row / $queries, asking = row % $queries, image = head / $heads, ofHead = head % $heads;
+GLOBAL const float* from = parts + (int64_t)row * ($valueWidth + 2);
+float largest = -INFINITY, sum = 0, total = 0;
+for (int32_t part = 0; part < $parts; ++part)
+  largest = fmax(largest, from[(int64_t)part * $size + $valueWidth]);
+const float base = largest == -INFINITY ? 0 : largest;
+for (int32_t part = 0; part < $parts; ++part) {
+  const float weight = exp(from[(int64_t)part * $size + $valueWidth] - base);
+  total += weight * from[(int64_t)part * $size + $valueWidth + 1];
+  sum += weight * from[(int64_t)part * $size + column];
+}
+$unseen
+float given = largest == -INFINITY ? none : sum / total;
+$store
+)";
+
+// What passes through local memory of a group: queries with keys, and values, from an element on.
+constexpr std::string_view kLoadQuery = R"(for (int32_t e = item; e < $Q * $length; e += 256) {
+  const int32_t r = e / $length, d = $from + e % $length;
+  const $I at = first + r < $queries ? first + r : $queries - 1;
+  query[r * ($length + 1) + d - $from] = $query * $scale;
+}
+)";
+constexpr std::string_view kScoreKeys = R"(for (int32_t e = item; e < $K * $length; e += 256) {
+  const int32_t i = e / $length, d = $from + e % $length;
+  const $I at = i < count ? start + i : 0;
+  block[i * ($length + 1) + d - $from] = $key;
+}
+BARRIER();
+for (int32_t d = 0; d < $length; ++d) {
+  float a[$Q / 16], b[$K / 16];
+  for (int32_t r = 0; r < $Q / 16; ++r) a[r] = query[(down + 16 * r) * ($length + 1) + d];
+  for (int32_t i = 0; i < $K / 16; ++i) b[i] = block[(across + 16 * i) * ($length + 1) + d];
+  for (int32_t r = 0; r < $Q / 16; ++r)
+    for (int32_t i = 0; i < $K / 16; ++i) tile[r][i] = MULADD_f32(a[r], b[i], tile[r][i]);
+}
+)";
+constexpr std::string_view kLoadValues = R"(for (int32_t e = item; e < $K * $length; e += 256) {
+  const int32_t i = e / $length, c = $from + e % $length;
+  const $I at = i < count ? start + i : 0;
+  block[i * ($length + 1) + c - $from] = i < count && c < $valueWidth ? $value : 0;
+}
+)";
+constexpr std::string_view kAddValues = R"(for (int32_t i = 0; i < $K; ++i) {
+  float a[$Q / 16], b[$length / 16];
+  for (int32_t r = 0; r < $Q / 16; ++r) a[r] = scores[(down + 16 * r) * ($K + 1) + i];
+  for (int32_t c = 0; c < $length / 16; ++c) b[c] = block[i * ($length + 1) + across + 16 * c];
+  for (int32_t r = 0; r < $Q / 16; ++r)
+    for (int32_t c = 0; c < $length / 16; ++c)
+      sums[r][$from / 16 + c] = MULADD_f32(a[r], b[c], sums[r][$from / 16 + c]);
+}
+BARRIER();
+)";
+
+// Statements for each slice of so many elements, one after the other.
+template <class Text>
+std::string sliced(int64_t elements, int64_t slice, const Text& text) {
+  std::string all;
+  for (int64_t from = 0; from < elements; from += slice) all += text(from, std::min(slice, elements - from));
+  return all;
+}
+
 // What a query with no score above minus infinity gives: zeros where it sees no key, otherwise what a softmax of such
 // scores is.
 constexpr std::string_view kUnseen = R"(float none = 0;
-if (most[$row] == -INFINITY)
+if ($most == -INFINITY)
   for ($I key = 0; key < $keys; ++key)
     if ($visible) none = NAN;
 )";
@@ -331,7 +420,8 @@ Sight sightOf(KernelWriter& writer, const Sizes& s) {
 
 Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
   const Type &q = *types.in[0], &k = *types.in[1], &v = *types.in[2];
-  if (!shape.vectors) return Decision::no("needs a language with vectors, has none");
+  const bool shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
+  if (!shape.vectors && !shared) return Decision::no("needs a language with vectors, has none");
   if (nest::computedKind(q.kind()) != ElemKind::Float32)
     return Decision::no(fmt::format("needs elements that are computed in f32, has {}", elemName(q.kind())));
   if (types.out[1] != nullptr) return Decision::no("needs weights that nobody reads, has a reader of them");
@@ -350,17 +440,23 @@ Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const Dev
   return Decision::yes();
 }
 
-std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
-  KernelWriter writer(program, instr, shape);
-  const Sizes s(writer.in(0), writer.in(1), writer.in(2));
+int64_t attentionScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
+  const auto type = [&](size_t i) -> const Type& { return program[anchor.inputs()[i].region].type; };
+  const Sizes s(type(0), type(1), type(2));
   const std::optional<Blocks> blocks = blocksFor(s, shape);
-  AGLOW_CHECK(blocks.has_value(), "attention that local memory was found to hold");
+  const int64_t parts = blocks ? roundsFor(s, anchor.attrs, *blocks, shape).parts() : 1;
+  return parts == 1 ? 0 : parts * s.batch * s.heads * s.queries * (s.valueWidth + 2) * elemBytes(ElemKind::Float32);
+}
+
+std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
+  KernelWriter writer(program, instr, shape), last = writer;
+  const Sizes s(writer.in(0), writer.in(1), writer.in(2));
+  const std::optional<Blocks> found = blocksFor(s, shape);
+  AGLOW_CHECK(found.has_value(), "attention that local memory was found to hold");
+  const Blocks& b = *found;
+  const Rounds rounds = roundsFor(s, writer.attrs(), b, shape);
   const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
-                offset = writer.attrs().integer("offset");
-  const bool shared = blocks->shared;
-  const std::string query = rowElement(writer, 0, "q", "head", s.queries, s.width, "d");
-  const std::string key = rowElement(writer, 1, "k", "shared", s.keys, s.width, "d");
-  const std::string value = rowElement(writer, 2, "v", "shared", s.keys, s.valueWidth, "c");
+                offset = writer.attrs().integer("offset"), blocks = ceilDiv(s.queries, b.queries);
   const Sight sight = sightOf(writer, s);
   std::string capped;
   if (const double cap = writer.attrs().real("softcap"); cap > 0) {
@@ -372,38 +468,79 @@ std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr
   const std::string endKey =
       right < 0 ? fmt::format("{}", s.keys)
                 : fmt::format("lastQuery + ({0}) < {1} ? lastQuery + ({0}) : {1}", offset + right + 1, s.keys);
-  const std::string place = fill(kPlace, {{"I", writer.indexType()},
-                                          {"Q", blocks->queries},
-                                          {"heads", s.heads},
-                                          {"groups", s.groups},
-                                          {"served", s.heads / s.groups},
-                                          {"queries", s.queries},
-                                          {"firstKey", firstKey},
-                                          {"endKey", endKey}});
-  const int64_t span = left < 0 || right < 0 ? s.keys : std::min(s.keys, blocks->queries + left + right);
-  const std::string text = fill(
-      shared ? kShared : kOwn,
-      {{"I", writer.indexType()},
-       {"Q", blocks->queries},
-       {"K", blocks->keys},
-       {"V", blocks->values},
-       {"rows", blocks->rows},
-       {"rounds", ceilDiv(span, blocks->keys)},
-       {"longest", std::max(s.width, blocks->values) + 1},
-       {"queries", s.queries},
-       {"width", s.width},
-       {"valueWidth", s.valueWidth},
-       {"query", query},
-       {"key", key},
-       {"value", value},
-       {"scale", numberText(ElemKind::Float32, std::bit_cast<uint64_t>(writer.attrs().real("scale")))},
-       {"mask", fill(kMask, {{"capped", capped}, {"visible", sight.visible}})},
-       {"unseen",
+  std::vector<Word> words{
+      {"I", writer.indexType()},
+      {"Q", b.queries},
+      {"K", b.keys},
+      {"V", b.values},
+      {"rows", b.rows},
+      {"blocks", blocks},
+      {"each", rounds.each},
+      {"parts", rounds.parts()},
+      {"size", s.batch * s.heads * s.queries * (s.valueWidth + 2)},
+      {"longest", b.longest(s)},
+      {"queryLength", b.queryLength(s)},
+      {"heads", s.heads},
+      {"allHeads", s.batch * s.heads},
+      {"groups", s.groups},
+      {"served", s.heads / s.groups},
+      {"queries", s.queries},
+      {"width", s.width},
+      {"valueWidth", s.valueWidth},
+      {"firstKey", firstKey},
+      {"endKey", endKey},
+      {"query", rowElement(writer, 0, "q", "head", s.queries, s.width, "d")},
+      {"key", rowElement(writer, 1, "k", "shared", s.keys, s.width, "d")},
+      {"value", rowElement(writer, 2, "v", "shared", s.keys, s.valueWidth, "c")},
+      {"scale", numberText(ElemKind::Float32, std::bit_cast<uint64_t>(writer.attrs().real("scale")))},
+      {"mask", fill(kMask, {{"capped", capped}, {"visible", sight.visible}})}};
+  const auto filled = [&](std::string_view text, const std::vector<Word>& more) {
+    std::vector<Word> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return fill(text, all);
+  };
+  // What is done with the whole sums, whose largest score has this name.
+  const auto store = [&](KernelWriter& one, std::string_view text, std::string_view most) {
+    const std::string unseen =
         fill(kUnseen,
-             {{"row", shared ? "row" : "r"}, {"I", writer.indexType()}, {"keys", s.keys}, {"visible", sight.visible}})},
-       {"store", writer.resultIndices("point") + writer.epilogue()}});
-  const int64_t side = shared ? kLanes : 1;
-  return {writer.inGroups(place + text, ceilDiv(s.queries, blocks->queries), s.batch * s.heads, {side, side})};
+             {{"most", std::string(most)}, {"I", writer.indexType()}, {"keys", s.keys}, {"visible", sight.visible}});
+    return filled(text, {{"unseen", unseen}, {"store", one.resultIndices("point") + one.epilogue()}});
+  };
+  const std::string place = filled(kPlace, {});
+  if (!b.shared) return {writer.inGroups(place + store(writer, kOwn, "most[r]"), blocks, s.batch * s.heads, {1, 1})};
+
+  const auto slice = [&](std::string_view text, const std::string& from, int64_t length) {
+    return filled(text, {{"from", from}, {"length", length}});
+  };
+  // Queries that are there as a whole are brought there once.
+  const bool once = s.width <= b.slice;
+  const auto scoresOf = [&](const std::string& from, int64_t length) {
+    return (once ? "" : slice(kLoadQuery, from, length)) + slice(kScoreKeys, from, length);
+  };
+  const int64_t rest = once ? s.width : s.width % b.slice;
+  std::string scores;
+  if (!once)
+    scores = fmt::format("for (int32_t from = 0; from < {}; from += {}) {{\n{}BARRIER();\n}}\n", s.width - rest,
+                         b.slice, scoresOf("from", b.slice));
+  if (rest > 0) scores += scoresOf(std::to_string(s.width - rest), rest);
+  // Sums are in registers, whose numbers are constants.
+  const std::string values = sliced(b.values, b.slice, [&](int64_t from, int64_t length) {
+    const std::string at = std::to_string(from);
+    return (from > 0 ? slice(kLoadValues, at, length) + "BARRIER();\n" : "") + slice(kAddValues, at, length);
+  });
+  const std::string text =
+      place + filled(kShared, {{"once", once ? slice(kLoadQuery, "0", s.width) : ""},
+                               {"scores", scores},
+                               {"firstValues", slice(kLoadValues, "0", std::min(b.slice, b.values))},
+                               {"values", values}});
+  const auto launch = [&](const std::string& last) {
+    return writer.inGroups(text + last, blocks * rounds.parts(), s.batch * s.heads, {kLanes, kLanes});
+  };
+  if (rounds.parts() == 1) return {launch(store(writer, kWhole, "most[row]"))};
+  for (KernelWriter* one : {&writer, &last}) one->scratch("parts", ElemKind::Float32);
+  if (writer.has(3)) last.input(3, "mask");
+  Launch parts = launch(filled(kPart, {}));
+  return {std::move(parts), last.perPoint(last.out().elements(), store(last, kTogether, "largest"))};
 }
 
 }  // namespace aglow::codegen

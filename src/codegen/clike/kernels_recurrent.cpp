@@ -17,8 +17,8 @@ constexpr int64_t kMostFloats = int64_t{1} << 30;  // of working memory, all of 
 
 // Which rows and which part of the state, and which step.
 constexpr std::string_view kPlace =
-    R"(const $I direction = ($I)$across(1) / $blocks, first = ($I)$across(1) % $blocks * $R;
-const $I from = ($I)$across(0) * $slice, to = from + $slice < $wide ? from + $slice : $wide;
+    R"(const $I direction = $down / $blocks, first = $down % $blocks * $R;
+const $I from = $across * $slice, to = from + $slice < $wide ? from + $slice : $wide;
 )";
 constexpr std::string_view kSteps = "for ($I index = 0; index < $steps; ++index) {\n";
 // Each kernel reads one of two counters and sets the other, so that all of its items see the same.
@@ -289,7 +289,8 @@ std::string Layer::phaseText(KernelWriter& w, int64_t phase) const {
 Launch Layer::finished(KernelWriter& w, const std::string& loop, const std::string& phases) const {
   const std::string& type = w.indexType();
   std::string text = fill(kPlace, {{"I", type},
-                                   {"across", f_.shared ? "GROUP" : "ITEM"},
+                                   {"across", f_.shared ? "groupAcross" : fmt::format("({})ITEM(0)", type)},
+                                   {"down", f_.shared ? "groupDown" : fmt::format("({})ITEM(1)", type)},
                                    {"blocks", f_.blocks(s_)},
                                    {"R", f_.rows},
                                    {"slice", f_.slice},
@@ -308,8 +309,8 @@ Launch Layer::finished(KernelWriter& w, const std::string& loop, const std::stri
   }
   const std::string back = s_.directions == 2 ? "direction == 1" : s_.reverse ? "true" : "false";
   text += loop + fill(kDirection, {{"I", type}, {"back", back}, {"steps", s_.steps}}) + phases + "}\n";
-  const int64_t group = f_.shared ? f_.items() : 1;
-  return w.finish(text, {f_.slices(s_) * group, s_.directions * f_.blocks(s_)}, {group, 1});
+  const int64_t across = f_.slices(s_), down = s_.directions * f_.blocks(s_);
+  return f_.shared ? w.inGroups(text, across, down, {f_.items(), 1}) : w.finish(text, {across, down}, {1, 1});
 }
 
 Launch Layer::whole() const {
