@@ -11,7 +11,7 @@
 #include "api/faults.h"
 #include "api/options.h"
 #include "api/tensors.h"
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "dynamic/whole_model.h"
 #include "import/model_file.h"
 #include "quant/profile_file.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "cli/cli.h"
 
 namespace aglow::cli {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "backends/cpu/package/package_cache.h"
 #include "backends/opencl/devices.h"
 #include "backends/opencl/peak.h"
+#include "backends/package_cache.h"
 #include "cli/cli.h"
 
 namespace aglow::cli {

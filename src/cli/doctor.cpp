@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "backends/cpu/code/cpu_features.h"
-#include "backends/cpu/package/package_cache.h"
 #include "backends/opencl/devices.h"
+#include "backends/package_cache.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/parser.h"

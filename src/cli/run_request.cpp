@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "cli/cli.h"
 #include "runtime/threads.h"
 #include "tensor/npy.h"

@@ -8,7 +8,7 @@
 
 #include "backends/cpu/code/cpu_features.h"
 #include "backends/cpu/package/image.h"
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "compile/package_parts.h"
 #include "compile/package_text.h"
 #include "fuse/fuse.h"

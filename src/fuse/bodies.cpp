@@ -2,6 +2,7 @@
 #include "fuse/bodies.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "fuse/fit.h"
 
@@ -183,7 +184,24 @@ bool Bodies::runsAsOne(const std::vector<int32_t>& steps) const {
   std::vector<const Instr*> instrs;
   for (const int32_t step : steps) instrs.push_back(&instr(step));
   const Result<BodyForm> form = formOf(program_, instrs);
-  return form.ok() && (!form->reduces() || keptBytes(program_, *form, instrs) <= policy_.rowBytes());
+  return form.ok() && (!form->reduces() || keptBytes(program_, *form, instrs) <= policy_.rowBytes()) &&
+         operandCount(instrs) <= policy_.mostOperands();
+}
+
+size_t Bodies::operandCount(const std::vector<const Instr*>& steps) const {
+  std::unordered_map<RegionId, int32_t> reads;
+  for (const Instr* step : steps)
+    for (const Operand& operand : step->inputs())
+      if (operand.region != kNoRegion) ++reads[operand.region];
+  size_t local = 0;
+  for (const Instr* step : steps)
+    for (const Operand& result : step->results()) {
+      const int32_t inside = reads[result.region];
+      if (program_[result.region].as<Allocated>() != nullptr && inside > 0 &&
+          inside == dependences_.reads(result.region))
+        ++local;
+    }
+  return reads.size() - local;
 }
 
 bool Bodies::extends(const Body& anchored, const Body& other) const {

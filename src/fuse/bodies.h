@@ -46,6 +46,8 @@ private:
   // The steps of both in order, and whether they may run as one.
   std::vector<int32_t> joined(const Body& a, const Body& b) const;
   bool runsAsOne(const std::vector<int32_t>& steps) const;
+  // What steps would have in memory as one body: a value that they alone read is nowhere.
+  size_t operandCount(const std::vector<const Instr*>& steps) const;
   bool extends(const Body& anchored, const Body& other) const;
   bool readsThroughViews(const Body& body, int32_t from) const;
   bool canMoveUp(const Body& body, int32_t place, int32_t beside) const;

@@ -33,7 +33,9 @@ namespace {
 bool fits(const Program& program, const Instr& fused, const FusePolicy& policy) {
   const std::vector<const Instr*> steps = bodySteps(fused);
   const Result<BodyForm> form = formOf(program, steps);
-  if (!form.ok() || (form->reduces() && keptBytes(program, *form, steps) > policy.rowBytes())) return false;
+  if (!form.ok() || (form->reduces() && keptBytes(program, *form, steps) > policy.rowBytes()) ||
+      fused.operands.size() > policy.mostOperands())
+    return false;
   if (!form->anchored)
     return std::all_of(steps.begin(), steps.end(),
                        [&](const Instr* step) { return bool(policy.takes(program, *step)); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "inst/program.h"
 #include "support/decision.h"
@@ -22,6 +23,8 @@ public:
   virtual Decision joins(const Program& program, const Instr& anchor, const Instr& candidate) const = 0;
   // The most bytes of one row that a body with reductions keeps from one pass over the row to the next.
   virtual int64_t rowBytes() const { return 32 << 10; }
+  // The most operands in memory that a body may have.
+  virtual size_t mostOperands() const { return std::numeric_limits<size_t>::max(); }
 };
 
 }  // namespace aglow

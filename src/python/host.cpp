@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "dynamic/model_source.h"
 #include "python/arrays.h"
 #include "python/errors.h"

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "compile/phases.h"
 #include "dynamic/quant_report.h"
 #include "import/onnx/op_import.h"

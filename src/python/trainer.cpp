@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "compile/phases.h"
 #include "python/arrays.h"
 #include "python/errors.h"

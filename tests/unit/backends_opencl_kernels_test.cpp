@@ -55,8 +55,8 @@ TEST_P(WholeKernels, AttendInOnePassOverTheKeys) {
 // Heads whose queries, keys and values local memory does not hold pass through it in slices.
 TEST_F(OnGroups, AttendWithWideHeads) {
   const AttentionCase cases[] = {
-      {{1, 1, 40, 512}, {1, 1, 50, 512}, {1, 1, 50, 512}, {.scale = 0.05}},
-      {{1, 2, 9, 300}, {1, 1, 70, 300}, {1, 1, 70, 20}, {.scale = 0.1, .right = 3}},
+      {{1, 1, 20, 512}, {1, 1, 40, 512}, {1, 1, 40, 512}, {.scale = 0.05}},
+      {{1, 2, 9, 300}, {1, 1, 40, 300}, {1, 1, 40, 20}, {.scale = 0.1, .right = 3}},
       {{1, 1, 5, 1500}, {1, 1, 20, 1500}, {1, 1, 20, 1100}, {.scale = 0.02}, {5, 20}, ElemKind::Float32},
   };
   uint64_t seed = 1;
@@ -84,13 +84,13 @@ TEST_F(OnGroups, AttendWithKeysSharedByGroups) {
   choose(shape);
   if (IsSkipped()) return;
   const AttentionCase cases[] = {
-      {{1, 4, 1, 24}, {1, 2, 700, 24}, {1, 2, 700, 33}, {.scale = 0.4}},
-      {{2, 2, 3, 16}, {2, 2, 900, 16}, {2, 2, 900, 16}, {.scale = 0.3, .softcap = 3, .right = 0, .offset = 700}},
-      {{1, 2, 18, 300}, {1, 2, 200, 300}, {1, 2, 200, 40}, {.scale = 0.1}},
-      {{1, 2, 2, 8}, {1, 2, 800, 8}, {1, 2, 800, 8}, {.scale = 1, .left = 300, .right = 20, .offset = 500}},
+      {{1, 2, 1, 24}, {1, 1, 300, 24}, {1, 1, 300, 33}, {.scale = 0.4}},
+      {{2, 1, 3, 16}, {2, 1, 270, 16}, {2, 1, 270, 16}, {.scale = 0.3, .softcap = 3, .right = 0, .offset = 200}},
+      {{1, 1, 18, 300}, {1, 1, 150, 300}, {1, 1, 150, 8}, {.scale = 0.1}},
+      {{1, 1, 2, 8}, {1, 1, 400, 8}, {1, 1, 400, 8}, {.scale = 1, .left = 200, .right = 20, .offset = 250}},
       // The second query sees no key; the first only those of a few groups.
-      {{1, 1, 2, 8}, {1, 1, 640, 8}, {1, 1, 640, 8}, {.scale = 1, .right = 0, .offset = -1}},
-      {{1, 2, 5, 8}, {1, 2, 640, 8}, {1, 2, 640, 8}, {.scale = 1}, {5, 640}, ElemKind::Bool},
+      {{1, 1, 2, 8}, {1, 1, 260, 8}, {1, 1, 260, 8}, {.scale = 1, .right = 0, .offset = -1}},
+      {{1, 1, 5, 8}, {1, 1, 260, 8}, {1, 1, 260, 8}, {.scale = 1}, {5, 260}, ElemKind::Bool},
   };
   uint64_t seed = 1;
   for (const AttentionCase& c : cases) {

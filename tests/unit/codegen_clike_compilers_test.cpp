@@ -36,7 +36,7 @@ void addKernels(const Function& function, const codegen::DeviceShape& shape, dev
   Result<Program> made = generate(function);
   ASSERT_TRUE(made.ok()) << made.error().text();
   Program program = *std::move(made);
-  const device::DeviceFusePolicy policy(shape.localBytes);
+  const device::DeviceFusePolicy policy(shape);
   ASSERT_TRUE(fuseInstructions(program, policy).ok());
   for (size_t i = 0; i < program.instrs.size(); ++i) {
     if (!program.instrs[i].computes()) continue;
@@ -131,6 +131,35 @@ void expectTaken(const codegen::DeviceShape& shape, const std::string& prelude, 
   EXPECT_EQ(code, 0) << words;
   EXPECT_GT(kernels.count(), 50u);
   for (const char* each : {ending, ".out", ".log"}) std::filesystem::remove(base + each);
+}
+
+// Drivers may refuse kernels with more bytes of arguments than their device tells.
+TEST(Kernels, HaveNoMoreArgumentsThanTheDeviceTakes) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  Value sum;
+  for (int i = 0; i < 80; ++i) {
+    const Value one = b.input(fmt::format("x{}", i), Type(ElemKind::Float32, Shape{4, 8}));
+    sum = i == 0 ? one : b.add(sum, one);
+  }
+  b.output("y", sum);
+  const auto mostArguments = [&](const codegen::DeviceShape& shape) {
+    Program program = *generate(b.function());
+    EXPECT_TRUE(fuseInstructions(program, device::DeviceFusePolicy(shape)).ok());
+    size_t most = 0;
+    for (const Instr& instr : program.instrs)
+      if (instr.computes())
+        for (const codegen::Launch& launch : launchesOf(program, instr, shape))
+          most = std::max(most, launch.arguments.size());
+    return most;
+  };
+  codegen::DeviceShape shape = kShape;
+  shape.argumentBytes = 4352;
+  EXPECT_EQ(mostArguments(shape), 66u);
+  shape.argumentBytes = 1024;
+  EXPECT_EQ(mostArguments(shape), 61u);
+  shape.argumentBytes = 256;
+  EXPECT_EQ(mostArguments(shape), 13u);
 }
 
 TEST(Cuda, TakesTheKernelsOfAllCoreOperators) {

@@ -10,7 +10,9 @@ namespace aglow::device {
 
 class DeviceFusePolicy : public FusePolicy {
 public:
-  explicit DeviceFusePolicy(int64_t localBytes) : rowBytes_(std::min<int64_t>(localBytes / 2, 32 << 10)) {}
+  explicit DeviceFusePolicy(const codegen::DeviceShape& shape)
+      : rowBytes_(std::min<int64_t>(shape.localBytes / 2, 32 << 10)),
+        mostOperands_(static_cast<size_t>(codegen::mostOperands(shape))) {}
 
   Decision takesEpilogue(const Program& /*program*/, const Instr& anchor) const override {
     return codegen::takesEpilogue(anchor.attrs.op()) ? Decision::yes()
@@ -22,9 +24,11 @@ public:
   }
   // Rows lie in local memory, beside what reductions need.
   int64_t rowBytes() const override { return rowBytes_; }
+  size_t mostOperands() const override { return mostOperands_; }
 
 private:
   int64_t rowBytes_;
+  size_t mostOperands_;
 };
 
 }  // namespace aglow::device

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 
 namespace aglow::device {
 

@@ -14,7 +14,7 @@ namespace aglow::device {
 
 class KernelRules {
 public:
-  explicit KernelRules(const codegen::DeviceShape& shape) : shape_(shape), fusing_(shape.localBytes) {}
+  explicit KernelRules(const codegen::DeviceShape& shape) : shape_(shape), fusing_(shape) {}
 
   const codegen::DeviceShape& shape() const { return shape_; }
   const DeviceFusePolicy& fusing() const { return fusing_; }

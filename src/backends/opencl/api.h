@@ -38,6 +38,7 @@ enum Info : uint32_t {
   kDevicePreferredFloats = 0x100A,
   kDeviceClock = 0x100C,
   kDeviceMostAllocation = 0x1010,
+  kDeviceArgumentBytes = 0x1017,
   kDeviceFloatConfig = 0x101B,
   kDeviceGlobalMemory = 0x101F,
   kDeviceLocalMemory = 0x1023,

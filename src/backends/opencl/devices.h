@@ -25,7 +25,7 @@ struct Device {
   bool exactQuotients = false;              // can round quotients and roots of f32 to nearest
   uint32_t computeUnits = 0, clockMhz = 0;  // 0: it does not tell
   uint64_t globalBytes = 0, localBytes = 0, allocationBytes = 0;  // the last: of one buffer, at most
-  uint64_t groupItems = 0;
+  uint64_t groupItems = 0, argumentBytes = 0;                     // of a group, of a kernel
   // Items that run in step, where the device tells; floats of the vectors that an item had best compute with.
   uint32_t stepItems = 32, vectorFloats = 1;
 

@@ -17,6 +17,7 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
   const codegen::DeviceShape own{.sharesLocal = (device.type & opencl::kTypeCpu) == 0,
                                  .groupItems = static_cast<int64_t>(device.groupItems),
                                  .localBytes = static_cast<int64_t>(device.localBytes),
+                                 .argumentBytes = static_cast<int64_t>(device.argumentBytes),
                                  .computeUnits = static_cast<int64_t>(device.computeUnits),
                                  .stepItems = static_cast<int64_t>(device.stepItems),
                                  .vectorFloats = static_cast<int64_t>(device.vectorFloats),

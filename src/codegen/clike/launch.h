@@ -3,6 +3,7 @@
 // text; where operands lie is not, so that equal instructions have equal kernels.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -28,6 +29,7 @@ struct DeviceShape {
   bool sharesLocal = false;  // items of a group run side by side, as on a GPU: rows and tiles are shared by a group
   int64_t groupItems = 64;   // of a group, at most
   int64_t localBytes = 16 << 10;
+  int64_t argumentBytes = 1024;  // of a kernel
   int64_t computeUnits = 1;
   int64_t stepItems = 32;         // that run in step: of a sub-group
   int64_t vectorFloats = 16;      // of the vectors that one item computes with
@@ -55,6 +57,9 @@ struct Launch {
   };
   std::vector<Argument> arguments;
 };
+
+// Operands that kernels can have besides working memory, fault and predicate: each is a pointer and an offset.
+constexpr int64_t mostOperands(const DeviceShape& shape) { return std::max<int64_t>(shape.argumentBytes / 16 - 3, 1); }
 
 // Whether there is a kernel for a use of an operator that is not data-parallel; if not, why.
 Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape);

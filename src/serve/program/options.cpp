@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 #include "cli/device_plans.h"
 #include "dynamic/model_source.h"
 #include "support/file.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 
 namespace aglow {
 namespace {

@@ -1,4 +1,4 @@
-#include "backends/cpu/package/package_cache.h"
+#include "backends/package_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
