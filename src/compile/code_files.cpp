@@ -74,6 +74,14 @@ Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const Op
                          .weightsInC = options.weightsInC,
                          .onDevice = true};
   AGLOW_OK(addEntries(bundle, sources, options));
+  for (const codegen::BundleEntry& entry : bundle.entries)
+    for (const Instr& instr : entry.program.instrs)
+      if (instr.kind == Instr::Kind::CopyStart)
+        return Error{
+            .code = Code::TooLarge,
+            .message = fmt::format("the device {} has no room for all of '{}'; the weights of a bundle all lie "
+                                   "on the device",
+                                   backend.device().name, entry.name)};
   const std::string base = options.folder + "/" + options.name;
   if (options.weightsFor) return addWeights(files, bundle, base);
   std::optional<device::SpirvTarget> target;

@@ -168,6 +168,9 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
     # What a device of its own memory has no room for travels, one run at a time.
     assert run("discrete,all:250000").code == 0
     assert sum(calls(log, "buffer")) <= 250000
+    bundle = [program, "compile", path, "--backend", "opencl", "--emit", "bundle", "-o", tmp_path / "bundle"]
+    refused = process.run(bundle, timeout=120, env={**os.environ, **fake("discrete,all:250000"), "AGLOW_CACHE_DIR": "off"})
+    assert refused.code == 4 and "has no room for all of" in refused.err and not (tmp_path / "bundle").exists(), refused.err
     refused = run("discrete,all:9000")
     assert refused.code == 4 and "bytes are needed together, even with all weights" in refused.err
     # Mesa tells of fewer than it runs.
