@@ -72,7 +72,7 @@ Device describe(const Api& api, Platform platform, DeviceId id) {
   device.localBytes = numberOf<uint64_t>(api, id, kDeviceLocalMemory);
   device.allocationBytes = numberOf<uint64_t>(api, id, kDeviceMostAllocation);
   device.groupItems = std::max(numberOf<size_t>(api, id, kDeviceGroupItems), size_t{1});
-  device.argumentBytes = numberOf<size_t>(api, id, kDeviceArgumentBytes);
+  device.argumentBytes = std::max(numberOf<size_t>(api, id, kDeviceArgumentBytes), size_t{256});
   device.vectorFloats = std::max(numberOf<uint32_t>(api, id, kDevicePreferredFloats), uint32_t{1});
   device.stepItems = stepItemsOf(device);
   return device;

@@ -48,11 +48,12 @@ double itemCost(const RecurrentForm& f, const RecurrentSizes& s, const DeviceSha
 
 // Items of a group: neighbours in the state side by side, and as many parts of what they multiply as there is room for.
 bool shareOut(RecurrentForm& f, const RecurrentSizes& s, const DeviceShape& shape) {
-  constexpr int64_t kMostItems = 512, kLeastPart = 8;
+  // As for rows: drivers build larger groups only where items need few registers. They keep a little of local memory.
+  constexpr int64_t kMostItems = 256, kLeastPart = 8, kKept = 256;
   for (int64_t most = std::min(shape.groupItems, kMostItems); most >= 1; most /= 2) {
     f.across = std::min(f.slice, most);
     f.parts = std::clamp<int64_t>(most / f.across, 1, ceilDiv(s.hidden, kLeastPart));
-    if (f.localBytes(s) <= shape.localBytes) return true;
+    if (f.localBytes(s) + kKept <= shape.localBytes) return true;
   }
   return false;
 }
