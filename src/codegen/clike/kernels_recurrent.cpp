@@ -3,6 +3,9 @@
 // whose items share what is multiplied. Where that is quicker each step is a kernel, for which all units work.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "codegen/clike/recurrent_layer.h"
 #include "codegen/clike/tiles.h"
 #include "codegen/nest/kinds.h"
@@ -339,8 +342,10 @@ Launch Layer::step(int64_t phase, int64_t counter) const {
 
 Decision takesRecurrent(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
   const Type &x = *types.in[0], &r = *types.in[2];
-  if (nest::computedKind(x.kind()) != kFloat)
-    return Decision::no(fmt::format("needs elements that are computed in f32, has {}", elemName(x.kind())));
+  // States stay f32 from step to step; of narrower kinds the rounding of each matters.
+  constexpr ElemKind kKinds[] = {ElemKind::Float32, ElemKind::Float16, ElemKind::BFloat16};
+  if (std::find(std::begin(kKinds), std::end(kKinds), x.kind()) == std::end(kKinds))
+    return Decision::no(fmt::format("needs f32, f16 or bf16, has {}", elemName(x.kind())));
   for (const Type* type : {types.out[0], types.in[0]})
     if (type->elements() == 0) return Decision::no(fmt::format("needs elements, has {}", type->text()));
   if (!shape.sharesLocal && !shape.vectors) return Decision::no("needs a language with vectors, has none");
