@@ -49,6 +49,7 @@ Bodies::Role Bodies::roleOf(int32_t at) const {
   const std::span<const Operand> results = i.results();
   // What nobody reads, and what has no elements, would only make bodies longer.
   const auto idle = [&](const Operand& result) {
+    if (result.region == kNoRegion) return true;
     if (program_[dependences_.extent(result.region).root].as<Allocated>() == nullptr) return false;
     return dependences_.reads(dependences_.extent(result.region).root) == 0 ||
            program_[result.region].type.bytes() == 0;

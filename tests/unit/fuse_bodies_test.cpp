@@ -225,6 +225,17 @@ TEST(Fuse, StaysBetweenWrites) {
               Not(ElementsAre("[Neg Abs Relu Add]", "copy")));
 }
 
+// Of composites that a backend keeps, results that nobody reads are not there, and nobody needs to read the first.
+TEST(Fuse, LooksAtResultsThatAreThere) {
+  auto program = parseProgram(
+      "declare { %x = placeholder f32[3,2,4] %w = placeholder f32[1,20,4] %r = placeholder f32[1,20,5] "
+      "%c = placeholder f32[1,2,5] }\nprogram @f(@in %x, @in %w, @in %r, @out %c) { %y = alloc f32[3,1,2,5] "
+      "LSTM @out %y, @out _, @out %c, @in %x, @in %w, @in %r dealloc %y }");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_FALSE(*fuseInstructions(*program, fuseEverything()));
+  EXPECT_EQ(outline(*program), std::vector<std::string>{"LSTM"});
+}
+
 TEST(Fuse, BoundsTheSizeOfBodies) {
   std::string text =
       "declare { %x = placeholder f32[4] %y = placeholder f32[4] }\nprogram @f(@in %x, @out %y) { %v0 = alloc f32[4] "
