@@ -135,6 +135,15 @@ TEST_P(RecurrentKernels, GoThroughAllSteps) {
   expectSameOf(kSizes, 0);
 }
 
+// Narrow kinds round the states of every step, and some have no zero to begin with: those layers are lowered.
+TEST_P(RecurrentKernels, LeaveKindsThatRoundMost) {
+  choose(shapeOf(1));
+  for (const ElemKind kind : {ElemKind::Float8E5M2, ElemKind::Float8E8M0, ElemKind::Float64}) {
+    RandomLayer layer(1, Op::GRU, {3, 2, 4, 5}, kind);
+    EXPECT_FALSE(backend_->supports(*layer.make(true))) << elemName(kind);
+  }
+}
+
 // Large states, for which all units of the device work in each step. What a compiler is given does not grow with the
 // sequence.
 TEST_P(RecurrentKernels, AreOneForEachStepOfLargeStates) {
