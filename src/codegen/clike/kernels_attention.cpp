@@ -8,6 +8,7 @@
 #include <bit>
 #include <optional>
 
+#include "codegen/clike/attention_blocks.h"
 #include "codegen/clike/kernel_writer.h"
 #include "codegen/nest/kinds.h"
 #include "support/sizes.h"
@@ -15,95 +16,6 @@
 namespace aglow::codegen {
 
 namespace {
-
-struct Sizes {
-  int64_t batch, heads, groups, queries, keys, width, valueWidth;
-
-  Sizes(const Type& q, const Type& k, const Type& v)
-      : batch(q.dim(0)),
-        heads(q.dim(1)),
-        groups(k.dim(1)),
-        queries(q.dim(2)),
-        keys(k.dim(2)),
-        width(q.dim(3)),
-        valueWidth(v.dim(3)) {}
-};
-
-constexpr int64_t kLanes = 16;  // of vectors, and items along each side of a group
-constexpr int64_t kGroupItems = kLanes * kLanes;
-
-// How many queries and keys meet at once, and what they need of local memory.
-struct Blocks {
-  int64_t queries = 0, keys = 0;
-  int64_t rows = 0;    // queries whose sums are kept in registers: of an item, or one for each item along a side
-  int64_t values = 0;  // elements of a value, whole vectors
-  int64_t slice = 0;   // elements of queries, keys and values that are there at once
-  bool shared = false;
-
-  // Of a group that shares them rows are one element longer, so that neighbouring rows begin in different banks.
-  int64_t pad() const { return shared ? 1 : 0; }
-  int64_t bytes(const Sizes& s) const {
-    const int64_t keysAndValues = shared ? keys * (longest(s) + 1) : keys * (s.width + values);
-    const int64_t sums = shared ? 0 : queries * values;
-    const int64_t elements =
-        queries * (queryLength(s) + pad()) + keysAndValues + queries * (keys + pad()) + sums + 3 * queries;
-    return elements * elemBytes(ElemKind::Float32);
-  }
-  int64_t queryLength(const Sizes& s) const { return std::min(s.width, slice); }
-  int64_t longest(const Sizes& s) const { return std::min(std::max(s.width, values), slice); }
-  // Sums of weighted values in registers of an item.
-  int64_t ownSums() const { return queries / kLanes * (values / kLanes); }
-};
-
-// The next multiple of any number, as queries in registers may be.
-int64_t wholeRows(int64_t queries, int64_t rows) { return ceilDiv(queries, rows) * rows; }
-
-// As large as local memory and registers let them be; empty where not even the smallest fit.
-std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape, int64_t slice) {
-  constexpr int64_t kManySums = 64, kMostSums = 128;
-  Blocks b{.slice = slice};
-  b.shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
-  b.values = alignUp(s.valueWidth, kLanes);
-  b.rows = b.shared ? kLanes : std::min<int64_t>(s.queries, 8);
-  b.queries = std::min(b.shared ? 4 * b.rows : 32 / b.rows * b.rows, wholeRows(s.queries, b.rows));
-  b.keys = std::min<int64_t>(b.shared ? 32 : 64, alignUp(s.keys, kLanes));
-  const int64_t room = b.shared ? shape.localBytes : shape.localBytes / 2;
-  while (b.bytes(s) > room || (b.shared && b.ownSums() > (b.queries > b.rows ? kManySums : kMostSums))) {
-    if (b.queries > b.rows)
-      b.queries = wholeRows(b.queries / 2, b.rows);
-    else if (b.keys > kLanes && b.bytes(s) > room)
-      b.keys = alignUp(b.keys / 2, kLanes);
-    else
-      return std::nullopt;
-  }
-  return b;
-}
-
-std::optional<Blocks> blocksFor(const Sizes& s, const DeviceShape& shape) {
-  constexpr int64_t kSlice = 64;
-  std::optional<Blocks> whole = blocksFor(s, shape, std::max(s.width, alignUp(s.valueWidth, kLanes)));
-  const bool shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
-  return whole || !shared ? whole : blocksFor(s, shape, kSlice);
-}
-
-// Rounds over blocks of keys, and how many of them a group does. Several share the keys of a query where the queries
-// alone are not enough for the device.
-struct Rounds {
-  int64_t all = 1, each = 1;
-  int64_t parts() const { return ceilDiv(all, each); }
-};
-
-Rounds roundsFor(const Sizes& s, const Attrs& attrs, const Blocks& b, const DeviceShape& shape) {
-  constexpr int64_t kGroupsOfUnit = 2, kLeast = 4, kMostParts = 64;
-  const int64_t left = attrs.integer("left"), right = attrs.integer("right");
-  const int64_t span = left < 0 || right < 0 ? s.keys : std::min(s.keys, b.queries + left + right);
-  Rounds rounds{.all = std::max<int64_t>(ceilDiv(span, b.keys), 1)};
-  const int64_t groups = ceilDiv(s.queries, b.queries) * s.batch * s.heads;
-  const int64_t wanted = b.shared ? kGroupsOfUnit * shape.computeUnits / groups : 1;
-  rounds.each = ceilDiv(rounds.all, std::clamp<int64_t>(wanted, 1, kMostParts));
-  rounds.each = std::min(std::max(rounds.each, kLeast), rounds.all);
-  return rounds;
-}
 
 // What a group and an item have in common: which head, which queries, and which of the keys they can see.
 constexpr std::string_view kPlace = R"(const $I head = groupDown, first = groupAcross % $blocks * $Q;
@@ -393,7 +305,7 @@ struct Sight {
   std::string addend;   // to the score; empty where there is none
 };
 
-Sight sightOf(KernelWriter& writer, const Sizes& s) {
+Sight sightOf(KernelWriter& writer, const AttentionSizes& s) {
   const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
                 offset = writer.attrs().integer("offset");
   Sight sight{.visible = "true", .addend = {}};
@@ -420,7 +332,7 @@ Sight sightOf(KernelWriter& writer, const Sizes& s) {
 
 Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const DeviceShape& shape) {
   const Type &q = *types.in[0], &k = *types.in[1], &v = *types.in[2];
-  const bool shared = shape.sharesLocal && shape.groupItems >= kGroupItems;
+  const bool shared = shape.sharesLocal && shape.groupItems >= kAttentionLanes * kAttentionLanes;
   if (!shape.vectors && !shared) return Decision::no("needs a language with vectors, has none");
   if (nest::computedKind(q.kind()) != ElemKind::Float32)
     return Decision::no(fmt::format("needs elements that are computed in f32, has {}", elemName(q.kind())));
@@ -434,7 +346,7 @@ Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const Dev
     if (const ElemKind mask = types.in[3]->kind();
         mask != ElemKind::Bool && (!isFloat(mask) || nest::computedKind(mask) != ElemKind::Float32))
       return Decision::no(fmt::format("needs a mask of bool or f32, has {}", elemName(mask)));
-  if (!blocksFor(Sizes(q, k, v), shape))
+  if (!blocksFor(AttentionSizes(q, k, v), shape))
     return Decision::no(
         fmt::format("needs local memory for queries of {} elements, has {} bytes", q.dim(3), shape.localBytes));
   return Decision::yes();
@@ -442,19 +354,19 @@ Decision takesAttention(const Attrs& attrs, const OperandTypes& types, const Dev
 
 int64_t attentionScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
   const auto type = [&](size_t i) -> const Type& { return program[anchor.inputs()[i].region].type; };
-  const Sizes s(type(0), type(1), type(2));
-  const std::optional<Blocks> blocks = blocksFor(s, shape);
+  const AttentionSizes s(type(0), type(1), type(2));
+  const std::optional<AttentionBlocks> blocks = blocksFor(s, shape);
   const int64_t parts = blocks ? roundsFor(s, anchor.attrs, *blocks, shape).parts() : 1;
   return parts == 1 ? 0 : parts * s.batch * s.heads * s.queries * (s.valueWidth + 2) * elemBytes(ElemKind::Float32);
 }
 
 std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape), last = writer;
-  const Sizes s(writer.in(0), writer.in(1), writer.in(2));
-  const std::optional<Blocks> found = blocksFor(s, shape);
+  const AttentionSizes s(writer.in(0), writer.in(1), writer.in(2));
+  const std::optional<AttentionBlocks> found = blocksFor(s, shape);
   AGLOW_CHECK(found.has_value(), "attention that local memory was found to hold");
-  const Blocks& b = *found;
-  const Rounds rounds = roundsFor(s, writer.attrs(), b, shape);
+  const AttentionBlocks& b = *found;
+  const AttentionRounds rounds = roundsFor(s, writer.attrs(), b, shape);
   const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
                 offset = writer.attrs().integer("offset"), blocks = ceilDiv(s.queries, b.queries);
   const Sight sight = sightOf(writer, s);
@@ -534,7 +446,7 @@ std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr
                                {"firstValues", slice(kLoadValues, "0", std::min(b.slice, b.values))},
                                {"values", values}});
   const auto launch = [&](const std::string& last) {
-    return writer.inGroups(text + last, blocks * rounds.parts(), s.batch * s.heads, {kLanes, kLanes});
+    return writer.inGroups(text + last, blocks * rounds.parts(), s.batch * s.heads, {kAttentionLanes, kAttentionLanes});
   };
   if (rounds.parts() == 1) return {launch(store(writer, kWhole, "most[row]"))};
   for (KernelWriter* one : {&writer, &last}) one->scratch("parts", ElemKind::Float32);
