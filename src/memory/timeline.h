@@ -1,6 +1,7 @@
 // The simulated clock of a device with two engines: one computes, the other copies from and to the host meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Timeline {
   double exposedSeconds = 0;  // of them, while nothing was computed because of them
 
   // The share of the copies' time that costs nothing; 1 where nothing is copied.
-  double hidden() const { return copySeconds > 0 ? 1 - exposedSeconds / copySeconds : 1; }
+  double hidden() const { return copySeconds > 0 ? std::max(0.0, 1 - exposedSeconds / copySeconds) : 1; }
 };
 
 class DeviceClock {
