@@ -19,6 +19,10 @@ Banks::Banks(const Program& program) : extents_(program.extents()), inHost_(prog
     for (const Operand& operand : instr.operands)
       if (operand.region != kNoRegion) inHost_[owned(operand.region)] = false;
   }
+  // Only the device copies, and one of both sides has to be its own.
+  for (const Instr& instr : program.instrs)
+    if (isAsynchronous(instr) && inHost(instr.operands[0].region) && inHost(instr.operands[1].region))
+      for (const Operand& operand : instr.operands) inHost_[owned(operand.region)] = false;
 }
 
 bool Banks::travels(const Instr& instr) const {

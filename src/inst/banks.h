@@ -1,5 +1,6 @@
 // Which memory declared regions lie in, where host and device have one each: a constant or placeholder that only
-// copy.start and copy.wait name stays with the host; everything else lies with the device.
+// copy.start and copy.wait name stays with the host, if the other side of its copies is the device's; everything else
+// lies with the device.
 #pragma once
 
 #include <set>

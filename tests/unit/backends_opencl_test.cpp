@@ -11,6 +11,7 @@
 #include "compile/compile.h"
 #include "counter_module.h"
 #include "graph/text.h"
+#include "inst/text.h"
 #include "on_device.h"
 #include "ops/all_ops.h"
 #include "random_graph.h"
@@ -122,6 +123,30 @@ TEST_F(OnDevice, RunsSideBySide) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// Programs as they are given, without the phases that make them.
+TEST_F(OnDevice, KeepsWhatNoInstructionTouchesAndCopiesOnTheDeviceItself) {
+  auto program = parseProgram(R"(declare {
+  %kept = placeholder f32[4]
+  %x = placeholder f32[4]
+  %y = placeholder f32[4]
+}
+program @main(@inout %kept, @in %x, @out %y) {
+  copy.start @out %y, @in %x token 3
+  copy.wait @out %y, @in %x token 3
+})");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  ASSERT_TRUE(runMemoryPasses(*program).ok());
+  auto executable = backend_->compile(*std::move(program), {});
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  const auto floats = [](std::vector<double> values) {
+    return Tensor::of(Type(ElemKind::Float32, Shape{4}), std::move(values));
+  };
+  auto results = (*executable)->run(std::vector{floats({1, 2, 3, 4}), floats({5, 6, 7, 8})});
+  ASSERT_TRUE(results.ok()) << results.error().text();
+  EXPECT_THAT(results->at(0).doubles(), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(results->at(1).doubles(), ElementsAre(5, 6, 7, 8));
 }
 
 // A row of products, too long for one batch.

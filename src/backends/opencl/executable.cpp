@@ -287,15 +287,20 @@ private:
     });
   }
 
-  // What travels does so from and to pinned memory, if there is some.
+  // What travels does so from and to pinned memory, if there is some. What the host has, in and out, is in its output.
   void stageInputs(const DeviceRun& run, const Loaded& loaded, HostBytes& host) const {
-    if (run.staging.data() == nullptr) return;
     const auto staged = [&](RegionId id) { return run.staging.data() + plan_.slotOf(loaded.program[id].name).staged; };
+    if (run.staging.data() != nullptr)
+      for (auto& [id, bytes] : host.outputs) bytes = staged(id);
     for (auto& [id, bytes] : host.inputs) {
-      copyBytes(staged(id), bytes, loaded.program[id].type.bytes());
-      bytes = staged(id);
+      const Region& region = loaded.program[id];
+      const auto output = host.outputs.find(id);
+      std::byte* to = run.staging.data() != nullptr                          ? staged(id)
+                      : output != host.outputs.end() && plan_.inHost(region) ? output->second
+                                                                             : bytes;
+      copyBytes(to, bytes, region.type.bytes());
+      bytes = to;
     }
-    for (auto& [id, bytes] : host.outputs) bytes = staged(id);
   }
 
   // Inputs and outputs where the caller has them. A placeholder that is both is changed where its output is.
