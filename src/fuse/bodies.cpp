@@ -197,6 +197,7 @@ size_t Bodies::operandCount(const std::vector<const Instr*>& steps) const {
   size_t local = 0;
   for (const Instr* step : steps)
     for (const Operand& result : step->results()) {
+      if (result.region == kNoRegion) continue;
       const int32_t inside = reads[result.region];
       if (program_[result.region].as<Allocated>() != nullptr && inside > 0 &&
           inside == dependences_.reads(result.region))

@@ -236,6 +236,28 @@ TEST(Fuse, LooksAtResultsThatAreThere) {
   EXPECT_EQ(outline(*program), std::vector<std::string>{"LSTM"});
 }
 
+TEST(Fuse, CountsOperandsThatAreThere) {
+  struct Bounded : Policy {
+    explicit Bounded(size_t bound) : most(bound) {}
+    Decision takesEpilogue(const Program& /*program*/, const Instr& /*anchor*/) const override {
+      return Decision::yes();
+    }
+    size_t mostOperands() const override { return most; }
+    size_t most;
+  };
+  const auto fused = [](size_t most) {
+    auto program = parseProgram(
+        "declare { %x = placeholder f32[3,2,4] %w = placeholder f32[1,20,4] %r = placeholder f32[1,20,5] "
+        "%z = placeholder f32[3,1,2,5] }\nprogram @f(@in %x, @in %w, @in %r, @out %z) { %y = alloc f32[3,1,2,5] "
+        "LSTM @out %y, @out _, @out _, @in %x, @in %w, @in %r Relu @out %z, @in %y dealloc %y }");
+    EXPECT_TRUE(program.ok()) << program.error().text();
+    EXPECT_TRUE(fuseInstructions(*program, Bounded(most)).ok());
+    return outline(*program);
+  };
+  EXPECT_THAT(fused(4), ElementsAre("[LSTM Relu]"));  // x, w, r, z
+  EXPECT_THAT(fused(3), ElementsAre("LSTM", "Relu"));
+}
+
 TEST(Fuse, BoundsTheSizeOfBodies) {
   std::string text =
       "declare { %x = placeholder f32[4] %y = placeholder f32[4] }\nprogram @f(@in %x, @out %y) { %v0 = alloc f32[4] "
