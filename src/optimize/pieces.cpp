@@ -73,15 +73,19 @@ private:
   Result<Value> partOf(const Constant& whole, int64_t axis, int64_t begin, int64_t count, const Node* transpose) {
     const std::string name =
         fmt::format("{}[{}:{}]", transpose != nullptr ? transpose->name() : whole.name(), begin, begin + count);
-    if (Node* there = b_.module().findStorage(name)) return there->result();
     Tensor part = stretchOf(whole.tensor(), axis, begin, count);
-    if (transpose == nullptr) return b_.constant(std::move(part), name);
-    const Value straight = b_.constant(part, name + ".straight");
-    Node* turning = b_.make({straight}, transpose->attrs());
-    AGLOW_TRY(const std::vector<Tensor> turned, evaluator_.evaluate(*turning, std::span(&part, 1)));
-    turning->function()->erase(turning);
-    b_.module().eraseStorage(straight.node);
-    return b_.constant(turned.front(), name);
+    if (transpose != nullptr) {
+      const Value straight = b_.constant(part, name + ".straight");
+      Node* turning = b_.make({straight}, transpose->attrs());
+      AGLOW_TRY(const std::vector<Tensor> turned, evaluator_.evaluate(*turning, std::span(&part, 1)));
+      turning->function()->erase(turning);
+      b_.module().eraseStorage(straight.node);
+      part = turned.front();
+    }
+    Node* there = b_.module().findStorage(name);  // of another function, or by chance
+    if (there != nullptr && isConstant(there->result()) && asConstant(there->result())->tensor() == part)
+      return there->result();
+    return b_.constant(std::move(part), name);
   }
 
   Node& node_;

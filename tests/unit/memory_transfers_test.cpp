@@ -228,6 +228,47 @@ TEST(Transfers, FunctionsOfAModuleAgreeOnWhatStays) {
   EXPECT_EQ(host, hostRegions(std::span(programs).last(1)));
 }
 
+TEST(Transfers, OneSideOfACopyIsTheDevices) {
+  auto program = parseProgram(R"(declare {
+  %x = placeholder f32[8]
+  %y = placeholder f32[8]
+  %z = placeholder f32[8]
+}
+program @main(@in %x, @out %y, @out %z) {
+  copy.start @out %y, @in %x token 1
+  copy.wait @out %y, @in %x token 1
+  copy.start @out %z, @in %y token 2
+  copy.wait @out %z, @in %y token 2
+})");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_EQ(hostRegions(std::span(&*program, 1)), (std::set<std::string, std::less<>>{"z"}));
+}
+
+TEST(Transfers, PartsOfWeightsAreNotTakenForOthersOfTheirName) {
+  Random random(7);
+  Module module;
+  Builder b(*module.addFunction("main"));
+  const auto weight = [&](int64_t columns, const char* name) {
+    return b.constant(randomTensor(random, Type(ElemKind::Float32, Shape{16, columns})), name);
+  };
+  const Value whole = weight(16, "w"), other = weight(8, "w[0:8]");
+  const Value x = b.input("x", Type(ElemKind::Float32, Shape{2, 16}));
+  b.output("y", b.matMul(x, whole));
+  b.output("z", b.matMul(x, other));
+  Function& function = *module.functions().front();
+  const auto placed = [&] {
+    auto program = generate(function);
+    EXPECT_TRUE(program.ok() && runMemoryPasses(*program).ok());
+    return *std::move(program);
+  };
+  const Program before = placed();
+  ReferenceEvaluator evaluator;
+  EXPECT_TRUE(*cutWeights(function, 512, evaluator));
+  const Program after = placed();
+  const std::vector<Tensor> inputs = inputsOf(before, random);
+  EXPECT_EQ(runOn(before, inputs), runOn(after, inputs));
+}
+
 TEST(Transfers, LargeWeightsAreCutAndGiveTheSameBits) {
   Random random(5);
   Module module;
