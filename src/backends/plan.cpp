@@ -6,6 +6,7 @@
 
 #include "inst/fused.h"
 #include "inst/lifetimes.h"
+#include "support/quote.h"
 
 namespace aglow {
 
@@ -26,6 +27,9 @@ Status planInstructions(Program& program, const Backend& backend) {
     Result<std::optional<Plan>> plan = backend.plan(program, instr);
     if (plan.ok())
       instr.plan = *std::move(plan);
+    else if (plan.error().code != Code::UnsupportedFeature)
+      return std::move(plan).error().at(
+          fmt::format("node {} ({})", quoted(instr.origin), instrName(bodyOf(instr).front())));
     else
       refusals.add("instruction", instr.origin, instrName(bodyOf(instr).front()), plan.error().message);
   }
