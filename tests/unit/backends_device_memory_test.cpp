@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "backends/device/memory_plan.h"
+#include "backends/device/steps.h"
 #include "backends/device/weight_store.h"
 #include "backends/state.h"
+#include "inst/text.h"
 
 namespace aglow {
 
@@ -64,6 +66,36 @@ TEST(DeviceMemoryPlan, SaysWhatHasNoRoom) {
   EXPECT_THAT(refused(100, 9000), HasSubstr("256 bytes are needed for intermediate results"));
   EXPECT_EQ(refused(2000, 1400), "1472 bytes are needed on the device 0/0 (small), which has 1400");
   EXPECT_TRUE(plan.fit({.device = "d", .bufferBytes = 1200, .allBytes = 1472}).ok());
+}
+
+// A run may be asked to stop after a batch, so every batch ends with a kernel, wherever copies stand.
+TEST(DeviceSteps, BatchesEndWithKernels) {
+  constexpr size_t kTimes = 100;
+  std::string text =
+      "declare { %x = placeholder f32[4] %y = placeholder f32[4] %w = placeholder f32[4] }\n"
+      "program @f(@in %x, @in %w, @out %y) arena 192 { %a = alloc f32[4] at 0 %b = alloc f32[4] at 64 "
+      "%c = alloc f32[4] at 128 copy @out %b, @in %x ";
+  for (size_t i = 0; i < kTimes; ++i)
+    text +=
+        "copy.start @out %a, @in %w token 1 copy.wait @out %a, @in %w token 1 Add @out %c, @in %a, @in %b "
+        "Neg @out %b, @in %c ";
+  auto program = parseProgram(text + "copy @out %y, @in %b dealloc %a dealloc %b dealloc %c }");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  for (size_t shift = 0; shift < 4; ++shift) {
+    Program shifted = *program;
+    const auto first = shifted.instrs.begin() + 3;  // after what is allocated
+    shifted.instrs.insert(first, shift, *first);
+    device::MemoryPlan plan(std::span(&shifted, 1));
+    device::KernelTexts kernels;
+    const device::Loaded loaded = makeSteps(shifted, plan, kernels, {});
+    size_t batches = 0;
+    for (const device::Step& step : loaded.steps)
+      if (step.endsBatch) {
+        ++batches;
+        EXPECT_EQ(step.kind, device::Step::Kind::Kernel);
+      }
+    EXPECT_EQ(batches, kTimes * 4 / 64) << shift;
+  }
 }
 
 class CountingMemory final : public device::DeviceMemory {

@@ -13,7 +13,7 @@
 
 namespace aglow::device {
 
-// The last step of each batch.
+// The last step of each batch, which is a kernel: copies are not waited for.
 static void cutIntoBatches(Loaded& loaded) {
   constexpr int kMostSteps = 64;
   constexpr double kMicroseconds = 20e3;  // of one of today's processors
@@ -23,7 +23,8 @@ static void cutIntoBatches(Loaded& loaded) {
     Step& step = loaded.steps[i];
     if (i == 0 || loaded.steps[i - 1].instr != step.instr)
       time += microsecondsOf(costOf(loaded.program, loaded.program.instrs[step.instr]));
-    if (++steps < kMostSteps && time < kMicroseconds) continue;
+    ++steps;
+    if ((steps < kMostSteps && time < kMicroseconds) || step.kind != Step::Kind::Kernel) continue;
     step.endsBatch = true;
     steps = 0;
     time = 0;
