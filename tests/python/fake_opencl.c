@@ -22,7 +22,8 @@ enum {
   BUILD_FAILURE = -11,
   INVALID_VALUE = -30,
   INVALID_QUEUE = -36,
-  INVALID_BINARY = -42
+  INVALID_BINARY = -42,
+  INVALID_WORK_GROUP_SIZE = -54
 };
 static int thing; /* what handles of platforms and devices point to */
 static int alive = 0;
@@ -258,7 +259,9 @@ int32_t clGetKernelWorkGroupInfo(void* k, void* d, uint32_t what, size_t room, v
 int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* first, const size_t* items,
                                const size_t* group, uint32_t n, void* const* events, void** event) {
   static int calls = 0;
-  (void)q, (void)k, (void)axes, (void)first, (void)items, (void)group, (void)n, (void)events;
+  (void)q, (void)k, (void)first, (void)n, (void)events;
+  for (uint32_t axis = 0; axis < axes; ++axis)
+    if (items[axis] % group[axis] != 0) return INVALID_WORK_GROUP_SIZE;
   note("kernel");
   int dummy = __atomic_load_n(&calls, __ATOMIC_RELAXED);
   if (fails("lost", &calls)) return INVALID_QUEUE;

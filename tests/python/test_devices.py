@@ -328,6 +328,22 @@ def test_tiles_are_measured_once(program, fake, tmp_path):
         assert origins("--tune", backend=backend)[0] == 1
 
 
+@pytest.mark.parametrize("how", ["lost:10", "lost-waiting:5", "build"])
+def test_a_device_that_fails_while_it_measures(program, fake, tmp_path, how):
+    """Not a model that it cannot run."""
+    path = products(tmp_path, [(64, 64)], 40)
+    np.save(tmp_path / "x.npy", np.ones((40, 64), np.float32))
+    outcome = process.run([program, "run", path, "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}", "--tune", "--cache", "off"],
+                          timeout=120, env={**os.environ, **fake(how)})
+    assert outcome.code == 6 and "error[E601]" in outcome.err and "node " in outcome.err, outcome.err
+    assert "fake OpenCL" not in outcome.err
+
+
+def test_groups_of_any_size_are_measured(program, fake):
+    outcome = process.run([program, "devices", "--measure"], env={**os.environ, **fake("group:12"), "AGLOW_CACHE_DIR": "off"}, timeout=120)
+    assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
+
+
 @pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
 def test_a_session_goes_on_elsewhere(fake, program, tmp_path, how):
     """A device that fails raises, again and again; the same program then runs the model on the processor."""

@@ -106,10 +106,11 @@ private:
     AGLOW_TRY(const OwnKernel kernel, kernels_.make(2 * form + 1));
     AGLOW_OK(argument(kernel, 0, from_.get()));
     AGLOW_OK(argument(kernel, 1, to_.get()));
+    const size_t each = kForms[form].lanes * sizeof(float), items = bytes_ / each / group_ * group_;
     double best = 0;
     for (int i = 0; i < kTries; ++i) {
-      AGLOW_TRY(const double seconds, secondsOf(kernel, bytes_ / (kForms[form].lanes * sizeof(float))));
-      best = std::max(best, 2.0 * static_cast<double>(bytes_) / seconds);
+      AGLOW_TRY(const double seconds, secondsOf(kernel, items));
+      best = std::max(best, 2.0 * static_cast<double>(items * each) / seconds);
     }
     return best;
   }
