@@ -171,6 +171,8 @@ TEST_P(WholeKernels, ConvolveFewOutputsOfAGroup) {
       {{1, 2, 9000}, {2, 1, 3}, {.pads = {3, 0}, .group = 2}, true, ElemKind::Float16},
       {{2, 3, 5, 6, 7}, {3, 1, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}, .group = 3}},
       {{1, 4, 6, 5, 9}, {2, 4, 2, 3, 1}, {.strides = {2, 1, 2}, .pads = {1, 0, 0, 2, 1, 0}, .dilations = {3, 1, 1}}},
+      {{1, 2, 3, 4, 4}, {2, 1, 1, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}, .group = 2}},  // planes of zeros
+      {{1, 3, 4, 5, 6}, {3, 1, 1, 2, 2}, {.strides = {3, 1, 1}, .pads = {0, 0, 0, 5, 0, 0}, .group = 3}, false},
       {{1, 6, 9, 10}, {6, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 6}, true, ElemKind::Float64},
       {{1, 4, 9, 10}, {2, 2, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 2}, true, ElemKind::Int32},
       {{1, 2, 3, 4, 3, 4}, {2, 1, 2, 2, 2, 2}, {.group = 2}},

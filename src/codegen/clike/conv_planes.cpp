@@ -104,6 +104,8 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
   int64_t own = std::min<int64_t>(outputs, 4);
   while (outputs % own != 0) --own;
   const int64_t slices = depth * deep.kernel, taps = down.kernel * along.kernel, parts = y[1] / own;
+  // Results of one slice, which is always inside of the input, are stored as they are found.
+  const bool direct = slices == 1 && deep.before == 0 && (deep.result - 1) * deep.stride < deep.input;
   // The more taps an element of the input has, the more often tiles would gather it (measured: with 1 tap up to 8
   // outputs are quicker here, with 9 some 40, with 49 all).
   if (outputs > 4 * (taps * deep.kernel + 1)) return std::nullopt;
@@ -119,7 +121,7 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
   };
   const auto needed = [&](int64_t rows, int64_t columns) {
     return ((rows - 1) * down.stride + down.reach()) * partOf(columns) * along.stride +
-           (slices > 1 ? own * rows * alignUp(columns, lanes) : 0);
+           (direct ? 0 : own * rows * alignUp(columns, lanes));
   };
   int64_t columns = along.result, rows = down.result;
   while (columns > lanes && needed(1, columns) > room) columns = alignUp(ceilDiv(columns, 2), lanes);
@@ -180,9 +182,8 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
         kCopies, {{"r", r}, {"element", elementText(kind, sums, fmt::format("x[at + base + j * {}]", along.stride))}});
   std::string steps;
   for (int64_t o = 0; o < own; ++o)
-    steps +=
-        fmt::format("{} sum{} = {};\n", vector, o,
-                    slices == 1 ? fmt::format("({})(0)", vector)
+    steps += fmt::format("{} sum{} = {};\n", vector, o,
+                         direct ? fmt::format("({})(0)", vector)
                                 : fmt::format("vload{}(0, held + ({} + (int32_t)(row - first)) * {} + (int32_t)(side "
                                               "- across))",
                                               lanes, o * rows, padded));
@@ -210,7 +211,7 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
            fmt::format("i * {} + j", along.kernel));
   }
   std::string then;
-  if (slices == 1) {
+  if (direct) {
     then = fmt::format("{} found[{}];\n", element, own * lanes);
     for (int64_t o = 0; o < own; ++o) then += fmt::format("vstore{}(sum{}, 0, found + {});\n", lanes, o, o * lanes);
   } else {
@@ -224,13 +225,13 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
                             : fmt::format("(int32_t)({0} - side < {1} ? {0} - side : {1})", along.result, lanes)}});
   const std::string text = with(
       kPlanes, {{"unroll", few ? "#pragma unroll" : ""},
-                {"zeros", slices == 1 ? "" : with(kZeros)},
+                {"zeros", direct ? "" : with(kZeros)},
                 {"copies", copies},
                 {"tap", elementText(kind, sums,
                                     fmt::format("filter[((part * {} + o) * {} + slice) * {} + t]", own, slices, taps))},
                 {"sums", steps},
-                {"then", slices == 1 ? then + hand : then},
-                {"last", slices == 1 ? "" : with(kLast, {{"hand", hand}})}});
+                {"then", direct ? then + hand : then},
+                {"last", direct ? "" : with(kLast, {{"hand", hand}})}});
   return writer.inGroups(text, ceilDiv(down.result, rows) * pieces, y[0] * parts * deep.result, {1, 1});
 }
 
