@@ -121,7 +121,7 @@ if (end == 0) {
 $T sums[$piece];
 for (int32_t c = 0; c < count; ++c) sums[c] = $start;
 for ($I at = firsts[hit]; at < end; ++at) {
-  const $I from = $from * $stride + side;
+  const $I from = ($I)$from * $stride + side;
   for (int32_t c = 0; c < count; ++c) sums[c] = $sum;
 }
 for (int32_t c = 0; c < count; ++c) y[to + c] = $stored;
