@@ -221,7 +221,7 @@ public:
 
   Result<int64_t> run(std::span<Program> out) {
     constexpr int64_t kNoBound = INT64_MAX / 2;
-    const int64_t bytes = model_.memoryBytes > 0 ? model_.memoryBytes : kNoBound;
+    const int64_t bytes = model_.memoryBytes > 0 ? std::min(model_.memoryBytes, kNoBound) : kNoBound;
     bufferBytes_ = model_.bufferBytes > 0 ? model_.bufferBytes : kNoBound;
     // No choice has more buffers than this one.
     for (const Program& program : programs_) AGLOW_OK(checkSizes(Rewriting(program, all_, model_, true).write()));

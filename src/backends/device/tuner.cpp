@@ -132,8 +132,9 @@ Status Tuner::measure(const Program& program, const std::string& question, std::
     Trial trial;
     trial.tried[question] = way;
     const Result<double> seconds = measure_(program, trial);
-    // What does not fit is not taken; a device that fails is no answer.
-    if (!seconds.ok() && seconds.error().code == Code::Device) return seconds.error();
+    // What does not fit is not taken; a device that fails, or a user who wants to stop, is no answer.
+    if (!seconds.ok() && (seconds.error().code == Code::Device || seconds.error().code == Code::Cancelled))
+      return seconds.error();
     if (!seconds.ok()) continue;
     inVain = *seconds < least ? 0 : inVain + 1;
     if (*seconds >= least) continue;
