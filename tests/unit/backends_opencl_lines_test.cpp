@@ -47,6 +47,17 @@ TEST_P(LineKernels, PutTheFirstInOrder) {
     });
 }
 
+// Rounds of long runs, of which the last is short: all of them together have no more places than the lines.
+TEST_P(LineKernels, PutLongLinesInOrder) {
+  const std::pair<Shape, int64_t> lines[] = {{{2, 4097}, 4097}, {{3, 600}, 500}};
+  for (const auto& [shape, k] : lines)
+    expectEach(shape, ElemKind::Int8, false, [k = k](Builder& b, Value x) {
+      Node* node = b.topK(x, {.k = k, .axis = 1});
+      b.output("high", node->result(0));
+      b.output("high_at", node->result(1));
+    });
+}
+
 TEST_P(LineKernels, ScanInParts) {
   const std::pair<Shape, int64_t> lines[] = {{{3, 5}, 1}, {{2, 515}, 1}, {{130, 2}, 0}, {{129, 40}, 0}, {{7, 1, 3}, 1}};
   for (const auto& [shape, axis] : lines)

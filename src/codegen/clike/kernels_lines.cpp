@@ -113,12 +113,14 @@ namespace {
 constexpr int64_t kRanked = 64;  // elements that are compared each with each
 constexpr int64_t kMerged = 8;   // runs that become one
 
-// Lines on the way to their first k: runs of neighbours, of each the first `kept` in order.
+// Lines on the way to their first k: runs of neighbours, of each the first `kept` in order; of the last one no more
+// than it has. So a line needs `each` places, at most its elements, and no more of them than in the round before.
 struct Runs {
-  int64_t length, count, kept;
+  int64_t length, count, kept, each;
 
   static Runs of(int64_t length, int64_t extent, int64_t k) {
-    return {std::min(length, extent), ceilDiv(extent, length), std::min({k, length, extent})};
+    const int64_t count = ceilDiv(extent, length), kept = std::min({k, length, extent});
+    return {std::min(length, extent), count, kept, (count - 1) * kept + std::min(kept, extent - (count - 1) * length)};
   }
 };
 
@@ -134,9 +136,10 @@ ElemKind placeKind(const AxisLines& lines) {
   return lines.extent <= std::numeric_limits<int32_t>::max() ? ElemKind::Int32 : ElemKind::Int64;
 }
 
-// Where runs are kept until the next round has read them: by turns behind each other.
+// Where runs are kept until the next round has read them: by turns behind each other, which the first two rounds have
+// the room for.
 int64_t runsAt(const std::vector<Runs>& all, size_t round, int64_t lines) {
-  return round % 2 == 0 ? 0 : lines * all[0].count * all[0].kept;
+  return round % 2 == 0 ? 0 : lines * all[0].each;
 }
 
 }  // namespace
@@ -146,7 +149,7 @@ int64_t topKScratch(const Program& program, const Instr& anchor, const DeviceSha
   const std::vector<Runs> all = runsOf(lines.extent, anchor.attrs.integer("k"));
   int64_t elements = 0;
   for (size_t round = 0; round + 1 < std::min<size_t>(all.size(), 3); ++round)
-    elements += lines.outer * lines.stride * all[round].count * all[round].kept;
+    elements += lines.outer * lines.stride * all[round].each;
   return elements * elemBytes(placeKind(lines));
 }
 
@@ -191,8 +194,7 @@ for ($I i = begin; i < end; ++i) {
     } else {
       const Runs& from = all[round - 1];
       writer.scratch("runs", placeKind(lines));
-      text = writer.text(R"(const $I line = point / $each, run = point / $kept % $count, place = point % $kept;
-if (place >= $extent - run * $length) return;
+      text = writer.text(R"(const $I line = point / $each, run = point % $each / $kept, place = point % $each % $kept;
 $first
 const $I own = runs[$from + point];
 const $T value = $value;
@@ -214,7 +216,7 @@ for ($I other = begin; other < end && before < $k; ++other) {
 }
 )",
                          computed,
-                         {{"each", from.count * from.kept},
+                         {{"each", from.each},
                           {"kept", from.kept},
                           {"count", from.count},
                           {"length", from.length},
@@ -238,10 +240,10 @@ places[to] = own;
                           computed, {{"k", k}});
     } else {
       if (round == 0) writer.scratch("runs", placeKind(lines));
-      text += fmt::format("runs[{} + (line * {} + own / {}) * {} + before] = own;\n", runsAt(all, round, count),
-                          to.count, to.length, to.kept);
+      text += fmt::format("runs[{} + line * {} + own / {} * {} + before] = own;\n", runsAt(all, round, count), to.each,
+                          to.length, to.kept);
     }
-    const int64_t points = round == 0 ? count * lines.extent : count * all[round - 1].count * all[round - 1].kept;
+    const int64_t points = round == 0 ? count * lines.extent : count * all[round - 1].each;
     launches.push_back(writer.perPoint(points, text));
   }
   return launches;
