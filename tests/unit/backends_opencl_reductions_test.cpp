@@ -2,6 +2,9 @@
 // whole and in parts; and how they are cut.
 #include "codegen/clike/reductions.h"
 
+#include <regex>
+
+#include "backends/device/fuse_policy.h"
 #include "on_device.h"
 
 namespace aglow {
@@ -87,6 +90,33 @@ TEST_P(Reductions, OfShortRows) {
     });
 }
 
+// So many sums of one row, alone or with what is made of the row with them; or of several kinds by turns.
+void addManySums(Builder& b, Value x, int sums, bool whole, bool mixed) {
+  const int64_t last = x.type().shape().rank() - 1;
+  const Value kept = b.exp(x);
+  std::vector<Value> all;
+  for (int i = 0; i < sums; ++i) {
+    Value scaled = b.mul(kept, b.splat({.value = 1 + 0.5 * i, .shape = x.type().shape().dims()}));
+    if (mixed && i % 3 != 0) scaled = b.cast(scaled, {.to = i % 3 == 1 ? ElemKind::Float64 : ElemKind::Int32});
+    const Value sum = b.reduce(scaled, {.kind = i % 2 == 0 ? "sum" : "max", .axes = {last}});
+    all.push_back(mixed ? b.cast(sum, {.to = ElemKind::Float32}) : sum);
+  }
+  Value together = all[0];
+  for (size_t i = 1; i < all.size(); ++i) together = b.add(together, all[i]);
+  b.output("y", whole ? b.sub(kept, together) : together);
+}
+
+// More sums than half of local memory has room for at once.
+TEST_P(Reductions, OfManySums) {
+  DeviceShape shape = GetParam() ? kWide : kOfItems;
+  shape.localBytes = 16 << 10;
+  choose(shape);
+  for (const Shape& rows : {Shape{3, 301}, Shape{2, 2048}, Shape{700, 20}})
+    for (const bool whole : {false, true})
+      for (const bool mixed : {false, true})
+        expectEach(rows, ElemKind::Float32, false, [&](Builder& b, Value x) { addManySums(b, x, 9, whole, mixed); });
+}
+
 TEST_P(Reductions, ToTheBestPlace) {
   const std::tuple<Shape, int64_t, ElemKind> cases[] = {
       {{70000}, 0, ElemKind::Float32}, {{20000, 3}, 0, ElemKind::Float32},  {{4, 9000}, 1, ElemKind::Float64},
@@ -126,6 +156,37 @@ TEST(ReductionCuts, GoByTheDevice) {
   const ReductionCut narrow = cut(4, 1 << 20, 4);  // neighbouring items read neighbouring addresses
   EXPECT_EQ(narrow.across, 4);
   EXPECT_EQ(narrow.items(), 256);
+}
+
+// What rows keep and what their sums need, of the widest kinds, too.
+TEST(ReductionCuts, FitLocalMemory) {
+  static const std::regex kArrays(R"(LOCAL_ARRAY (\w+) \w+\[(\d+)\])");
+  const std::map<std::string, int64_t> bytes{{"float", 4},      {"int32_t", 4},  {"uint32_t", 4}, {"f64", 8},
+                                             {"stored_f64", 8}, {"uint64_t", 8}, {"int64_t", 8}};
+  for (const int64_t local : {16 << 10, 32 << 10, 48 << 10})
+    for (const int64_t length : {301, 2001, 4001, 4096, 6001})
+      for (const int sums : {1, 12, 20})
+        for (const bool whole : {false, true}) {
+          SCOPED_TRACE(fmt::format("{} sums of {}, {} bytes", sums, length, local));
+          DeviceShape shape = kWide;
+          shape.localBytes = local;
+          shape.computeUnits = 8;
+          Module module;
+          Builder b(*module.addFunction("f"));
+          addManySums(b, b.input("x", Type(ElemKind::Float32, {2, length})), sums, whole, length == 301);
+          Result<Program> program = generate(b.function());
+          ASSERT_TRUE(program.ok());
+          ASSERT_TRUE(fuseInstructions(*program, device::DeviceFusePolicy(shape)).ok());
+          for (const Instr& instr : program->instrs) {
+            if (instr.kind != Instr::Kind::Compute && instr.kind != Instr::Kind::Fused) continue;
+            for (const codegen::Launch& launch : codegen::launchesOf(*program, instr, shape)) {
+              int64_t all = 0;
+              for (std::sregex_iterator it(launch.text.begin(), launch.text.end(), kArrays), end; it != end; ++it)
+                all += bytes.at((*it)[1]) * std::stoll((*it)[2]);
+              EXPECT_LE(all, local);
+            }
+          }
+        }
 }
 
 TEST(ReductionCuts, PackShortRows) {

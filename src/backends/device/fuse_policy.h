@@ -22,7 +22,7 @@ public:
   Decision joins(const Program& /*program*/, const Instr& /*anchor*/, const Instr& /*candidate*/) const override {
     return Decision::yes();
   }
-  // Rows lie in local memory, beside what reductions need.
+  // Rows lie in one half of local memory, and what reductions need in the other.
   int64_t rowBytes() const override { return rowBytes_; }
   size_t mostOperands() const override { return mostOperands_; }
 

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
-#include "codegen/clike/kernel_writer.h"
+#include "codegen/clike/reductions.h"
 #include "support/sizes.h"
 
 namespace aglow::codegen {
@@ -75,11 +77,7 @@ public:
     for (size_t i = 0; i < nest_.rows.size(); ++i)
       out_.line(fmt::format("{}{} k{}[{}];", inRegisters() ? "" : "LOCAL_ARRAY ", storedName(nest_.rows[i]), i,
                             inRegisters() ? steps() * each() : nest_.rowLength()));
-    if (row_.items > 1)
-      for (size_t i = 0; i < nest_.reductions.size(); ++i)
-        out_.line(fmt::format("LOCAL_ARRAY {0} s{1}[{2}];\nLOCAL_ARRAY {0} f{1}[{3}];",
-                              typeName(nest_.reductions[i].kind), i, row_.items * row_.rows,
-                              secondRound(row_.items) * row_.rows));
+    if (row_.items > 1 && !nest_.reductions.empty()) declareSums();
     const bool loops = chooseRow();
     out_.line(writer_.indices(outerDims_, "row"));
     for (const nest::Stage& stage : nest_.stages) {
@@ -100,6 +98,16 @@ private:
   int64_t steps() const { return ceilDiv(nest_.rowLength(), each() * row_.items); }
   // Whether the last group has items without a row; they go along as far as barriers need them.
   bool lacks() const { return row_.side && row_.items > 1 && nest_.rowCount() % row_.rows != 0; }
+
+  void declareSums() {
+    std::vector<ElemKind> kinds;
+    for (const nest::Reduction& sum : nest_.reductions) kinds.push_back(sum.kind);
+    size_t meet = 0;
+    for (const nest::Stage& stage : nest_.stages) meet = std::max(meet, stage.reductions.size());
+    const int64_t first = row_.items * row_.rows, second = secondRound(row_.items) * row_.rows;
+    sums_.emplace(kinds, static_cast<int64_t>(meet), first + second, writer_.shape());
+    out_.line(sums_->array("firstSums", first) + sums_->array("lastSums", second));
+  }
 
   // Which row it is; whether that opens a loop.
   bool chooseRow() {
@@ -187,15 +195,31 @@ private:
     out_.close();
   }
 
+  // All sums of the stage, as many at once as there is room for. Two barriers are enough for places that are used
+  // again: who is past one of them has read what lies behind the other.
   void reduce(const nest::Stage& stage) {
+    const std::span<const int> all = stage.reductions;
+    const auto atOnce = static_cast<size_t>(sums_->atOnce());
+    for (size_t from = 0; from < all.size(); from += atOnce)
+      reduce(all.subspan(from, std::min(atOnce, all.size() - from)));
+  }
+
+  void reduce(std::span<const int> ids) {
     const int64_t last = secondRound(row_.items);
     // Where the row's own begin.
     const std::string own = row_.side ? fmt::format("beside * {} + ", row_.items) : "";
     const std::string ownLast = row_.side ? fmt::format("beside * {} + ", last) : "";
-    for (const int id : stage.reductions) out_.line(fmt::format("s{0}[{1}item] = r{0};", id, own));
+    out_.open("");
+    for (int64_t slot = 0; slot < std::ssize(ids); ++slot) {
+      const int id = ids[static_cast<size_t>(slot)];
+      const ElemKind kind = nest_.reductions[static_cast<size_t>(id)].kind;
+      out_.line(sums_->pointer(kind, fmt::format("s{}", id), "firstSums", slot, row_.items * row_.rows) +
+                sums_->pointer(kind, fmt::format("f{}", id), "lastSums", slot, last * row_.rows));
+    }
+    for (const int id : ids) out_.line(fmt::format("s{0}[{1}item] = r{0};", id, own));
     out_.line("BARRIER();");
     out_.open(fmt::format("if (item < {})", last));
-    for (const int id : stage.reductions) {
+    for (const int id : ids) {
       out_.line("#pragma unroll");
       out_.line(fmt::format("for (int32_t i = 1; i < {}; ++i) r{} = {};", row_.items / last, id,
                             printer_.combined(id, fmt::format("s{}[{}item + i * {}]", id, own, last))));
@@ -203,12 +227,13 @@ private:
     }
     out_.close();
     out_.line("BARRIER();");
-    for (const int id : stage.reductions) {
+    for (const int id : ids) {
       out_.line(fmt::format("r{0} = f{0}[{1}0];", id, ownLast));
       out_.line("#pragma unroll");
       out_.line(fmt::format("for (int32_t i = 1; i < {}; ++i) r{} = {};", last, id,
                             printer_.combined(id, fmt::format("f{}[{}i]", id, ownLast))));
     }
+    out_.close();
   }
 
   KernelWriter& writer_;
@@ -216,6 +241,7 @@ private:
   TextBlock out_;
   NestPrinter printer_;
   RowItems row_;
+  std::optional<LocalSums> sums_;  // where items share rows
   std::vector<int64_t> outerDims_, innerDims_;
 };
 

@@ -75,7 +75,9 @@ $each
 )";
 
 // The upper half of the items that have a sum hands it to the lower one.
-constexpr std::string_view kJoin = R"(for (int32_t width = $deep; width > 1; width = (width + 1) / 2) {
+constexpr std::string_view kJoin = R"({
+$places
+for (int32_t width = $deep; width > 1; width = (width + 1) / 2) {
 $put
 BARRIER();
 const int32_t left = (width + 1) / 2;
@@ -85,7 +87,9 @@ $take
 }
 BARRIER();
 }
-if (lane > 0 || !there) return;
+}
+)";
+constexpr std::string_view kJoined = R"(if (lane > 0 || !there) return;
 const $I point = row;
 (void)point;
 )";
@@ -103,12 +107,6 @@ public:
     const bool shared = cut_.deep > 1;
     const int64_t blocks = ceilDiv(sizes_.results, cut_.across);
     const bool side = sizes_.beside > 1;
-    std::string put;
-    std::vector<std::string> others;
-    for (size_t i = 0; i < r_.sums.size(); ++i) {
-      put += fmt::format("s{0}[item] = r{0};\n", i);
-      others.push_back(fmt::format("s{}[other]", i));
-    }
     const std::vector<Word> words = {
         {"I", writer_.indexType()},
         {"besideOf", fmt::format("{} {}", side ? "%" : "/", side ? cut_.across : cut_.deep)},
@@ -123,18 +121,22 @@ public:
         {"points", sizes_.points},
         {"unroll", writer_.shape().sharesLocal ? "#pragma unroll 4" : ""},
         {"inner", inner},
-        {"each", each},
-        {"put", put},
-        {"take", joined(others)}};
+        {"each", each}};
     std::string text = fill(shared ? kShared : kAlone, words) + row;
     for (size_t i = 0; i < r_.sums.size(); ++i) {
-      const std::string type = typeName(r_.sums[i].kind);
-      text += fmt::format("{} r{} = {};\n", type, i, numberText(r_.sums[i].kind, r_.sums[i].start));
-      if (shared) text += fmt::format("LOCAL_ARRAY {} s{}[{}];\n", type, i, cut_.items());
+      const nest::Combination& sum = r_.sums[i];
+      text += fmt::format("{} r{} = {};\n", typeName(sum.kind), i, numberText(sum.kind, sum.start));
     }
-    text += fill(kPasses, words);
-    if (!shared) return writer_.perPoint(sizes_.results * cut_.parts, text + finish);
-    text += fill(kJoin, words) + finish;
+    if (!shared) return writer_.perPoint(sizes_.results * cut_.parts, text + fill(kPasses, words) + finish);
+    std::vector<ElemKind> kinds;
+    for (const nest::Combination& sum : r_.sums) kinds.push_back(sum.kind);
+    const auto all = static_cast<int64_t>(kinds.size());
+    const LocalSums places(kinds, all, cut_.items(), writer_.shape());
+    AGLOW_CHECK(!r_.join || places.atOnce() == all, "sums that are combined together are there together");
+    text += places.array("sums", cut_.items()) + fill(kPasses, words);
+    for (int64_t from = 0; from < all; from += places.atOnce())
+      text += handedOn(words, places, kinds, from, std::min(from + places.atOnce(), all));
+    text += fill(kJoined, words) + finish;
     return writer_.finish(text, {blocks * cut_.parts * cut_.items(), 1}, {cut_.items(), 1});
   }
 
@@ -156,6 +158,22 @@ public:
   }
 
 private:
+  // Some of the sums of a group come to its first items.
+  std::string handedOn(std::vector<Word> words, const LocalSums& places, const std::vector<ElemKind>& kinds,
+                       int64_t from, int64_t to) const {
+    std::string pointers, put, take;
+    std::vector<std::string> others(kinds.size());
+    for (int64_t i = from; i < to; ++i) {
+      const auto at = static_cast<size_t>(i);
+      pointers += places.pointer(kinds[at], fmt::format("s{}", i), "sums", i - from, cut_.items());
+      put += fmt::format("s{0}[item] = r{0};\n", i);
+      others[at] = fmt::format("s{}[other]", i);
+      if (!r_.join) take += joined(at, others[at]);
+    }
+    words.insert(words.end(), {{"places", pointers}, {"put", put}, {"take", r_.join ? r_.join(others) : take}});
+    return fill(kJoin, words);
+  }
+
   Launch lanes(const std::string& row, const std::string& inner, const std::string& each, const std::string& finish) {
     std::string starts, first, take, put;
     std::vector<std::string> others;
@@ -194,11 +212,12 @@ private:
   std::string joined(const std::vector<std::string>& others) const {
     if (r_.join) return r_.join(others);
     std::string text;
-    for (size_t i = 0; i < r_.sums.size(); ++i) {
-      const nest::Combination& sum = r_.sums[i];
-      text += fmt::format("r{} = {};\n", i, appliedText(sum.combine, sum.kind, fmt::format("r{}", i), others[i]));
-    }
+    for (size_t i = 0; i < r_.sums.size(); ++i) text += joined(i, others[i]);
     return text;
+  }
+  std::string joined(size_t i, const std::string& other) const {
+    const nest::Combination& sum = r_.sums[i];
+    return fmt::format("r{} = {};\n", i, appliedText(sum.combine, sum.kind, fmt::format("r{}", i), other));
   }
   // Of a part, whose number is a variable.
   std::string partial(size_t i, const char* part) const {
@@ -214,6 +233,25 @@ private:
 };
 
 }  // namespace
+
+LocalSums::LocalSums(std::span<const ElemKind> kinds, int64_t meet, int64_t places, const DeviceShape& shape)
+    : kind_(kinds.front()) {
+  for (const ElemKind kind : kinds)
+    if (elemBytes(kind) > elemBytes(kind_)) kind_ = kind;
+  if (std::ranges::any_of(kinds, [&](ElemKind kind) { return kind != kind_; })) kind_ = rawKind(kind_);
+  constexpr int64_t kKept = 256;  // by drivers
+  const int64_t room = (shape.localBytes / 2 - kKept) / (places * elemBytes(kind_));
+  atOnce_ = std::clamp<int64_t>(meet, 1, std::max<int64_t>(room, 1));
+}
+
+std::string LocalSums::array(std::string_view name, int64_t places) const {
+  return fmt::format("LOCAL_ARRAY {} {}[{}];\n", typeName(kind_), name, atOnce_ * places);
+}
+
+std::string LocalSums::pointer(ElemKind kind, std::string_view name, std::string_view array, int64_t slot,
+                               int64_t places) const {
+  return fmt::format("LOCAL {0}* {1} = (LOCAL {0}*)({2} + {3});\n", typeName(kind), name, array, slot * places);
+}
 
 ReductionCut reductionCut(const ReductionSizes& s, const DeviceShape& shape) {
   // Of a unit: items that it has room for, or enough for its share of them to be even.

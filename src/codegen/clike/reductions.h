@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/clike/kernel_writer.h"
@@ -31,6 +33,24 @@ struct ReductionCut {
 ReductionCut reductionCut(const ReductionSizes& sizes, const DeviceShape& shape);
 // Bytes of working memory for sums of parts.
 int64_t reductionScratch(const ReductionSizes& sizes, const DeviceShape& shape);
+
+// Local memory in which items of a group hand their sums on: as many sums at once as half of it has room for, since
+// rows may be kept in the other half. The rest follow in the same places.
+class LocalSums {
+public:
+  // Sums of these kinds, of which at most so many meet; each has so many places in all arrays together.
+  LocalSums(std::span<const ElemKind> kinds, int64_t meet, int64_t places, const DeviceShape& shape);
+
+  int64_t atOnce() const { return atOnce_; }
+  // An array with so many places for each sum.
+  std::string array(std::string_view name, int64_t places) const;
+  // A pointer to the places of the sum that is the `slot`th at once.
+  std::string pointer(ElemKind kind, std::string_view name, std::string_view array, int64_t slot, int64_t places) const;
+
+private:
+  ElemKind kind_;  // of all sums, or the unsigned integer that has the bytes of the widest
+  int64_t atOnce_;
+};
 
 struct Reduction {
   ReductionSizes sizes;
