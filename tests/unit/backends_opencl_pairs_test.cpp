@@ -66,6 +66,8 @@ protected:
         EXPECT_EQ(std::signbit(found[i]), std::signbit(expected[i])) << what << " of element " << i;
         continue;
       }
+      EXPECT_TRUE(std::isfinite(expected[i])) << what << " of element " << i << ", " << inputs[0].doubles()[i] << ": "
+                                              << found[i] << " against " << expected[i];
       // Below 2^-90 what is lost by rounding cannot be said in f32 any more.
       EXPECT_LE(std::abs(found[i] - expected[i]), std::ldexp(std::max(std::abs(expected[i]), least), -bits))
           << what << " of element " << i << ", " << inputs[0].doubles()[i] << ": " << found[i] << " against "
@@ -156,6 +158,28 @@ TEST_P(Pairs, ComputeFunctionsOfTwoNumbers) {
     if (std::string_view(c.name) != "pow")
       expectExact(c.name, {tensor(ElemKind::Float64, left), tensor(ElemKind::Float64, right)}, 42, c.make);
   }
+}
+
+// Also where the special number beside it, 1 or whole, is so by its first half alone.
+TEST_P(Pairs, RaiseToSpecialPowers) {
+  std::vector<double> left{1 + 0x1p-40, 1 - 0x1p-40, -1 - 0x1p-40, -1 + 0x1p-40, 1 + 0x1p-40, 1 - 0x1p-40,
+                           1 + 0x1p-40, 1 - 0x1p-40, -1 - 0x1p-40, -1 + 0x1p-40, -kInf,       -kInf,
+                           -0.0,        -0.0,        -kInf,        -kInf,        -0.0,        -0.0,
+                           -kInf,       192.0546875, 0.0056,       -192.0546875};
+  std::vector<double> right{kNan,        kNan,        kInf,       kInf,       kInf,        kInf,
+                            -kInf,       -kInf,       -kInf,      -kInf,      1 + 0x1p-40, -1 - 0x1p-40,
+                            1 - 0x1p-40, 0x1p-40 - 1, 0x1p47 - 1, 1 - 0x1p47, 0x1p24 + 1,  -0x1p24 - 1,
+                            0x1p24 + 2,  -17,         -17,        -17};
+  for (const double a : kSpecial)
+    for (const double b : kSpecial) {
+      const double power = std::abs(std::pow(a, b));
+      if (power != 0 && std::isfinite(power) && (power > 1e38 || power < 1e-37)) continue;
+      left.push_back(a);
+      right.push_back(b);
+    }
+  expectExact(
+      "pow", {tensor(ElemKind::Float64, left), tensor(ElemKind::Float64, right)}, 38,
+      [](Builder& b, const std::vector<Value>& x) { return b.pow(x[0], x[1]); }, 0x1p-100);
 }
 
 TEST_P(Pairs, ConvertWholeNumbersAndNarrowFloats) {

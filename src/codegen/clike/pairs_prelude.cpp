@@ -283,25 +283,35 @@ static f64 erf_f64(f64 x) {
   }
   return signbit(x.high) ? neg_f64(found) : found;
 }
-// Special values are those of f32. Small whole powers by multiplication.
+// Special values are those of C, by all of both numbers. Small whole powers by multiplication, as long as that stays
+// where pairs have all of their bits.
 static f64 pow_f64(f64 x, f64 y) {
-  if (x.high == 0 || !finite_f64(x) || !finite_f64(y) || y.high == 0) return PAIR(pow(x.high, y.high));
+  const f64 one = PAIR(1.0f), size = abs_f64(x), halved = scaled(y, -1);
+  if (y.high == 0 || eq_f64(x, one)) return one;
+  if (isnan_f64(x) || isnan_f64(y)) return PAIR(NAN);
+  if (!finite_f64(y)) return eq_f64(size, one) ? one : PAIR(lt_f64(one, size) == (y.high > 0) ? INFINITY : 0.0f);
   const bool whole = eq_f64(round_f64(y), y);
-  if (x.high < 0 && !whole) return PAIR(NAN);
   f64 power;
-  if (whole && fabs(y.high) <= 64) {
-    f64 base = abs_f64(x);
-    power = PAIR(1.0f);
-    for (int n = (int)fabs(y.high); n > 0; n >>= 1) {
-      if (n & 1) power = mul_f64(power, base);
-      base = mul_f64(base, base);
-    }
-    if (y.high < 0) power = div_f64(PAIR(1.0f), power);
+  if (size.high == 0 || !finite_f64(size)) {
+    power = PAIR((size.high == 0) == (y.high > 0) ? 0.0f : INFINITY);
   } else {
-    power = exp_f64(mul_f64(y, log_f64(abs_f64(x))));
+    if (x.high < 0 && !whole) return PAIR(NAN);
+    bool multiplied = whole && fabs(y.high) <= 64;
+    if (multiplied) {
+      f64 base = size;
+      power = one;
+      for (int n = (int)fabs(y.high); n > 0; n >>= 1) {
+        if (n & 1) power = mul_f64(power, base);
+        base = mul_f64(base, base);
+      }
+      if (y.high < 0) {
+        multiplied = power.high > 0x1p-90f && finite_f64(power);
+        power = div_f64(one, power);
+      }
+    }
+    if (!multiplied) power = exp_f64(mul_f64(y, log_f64(size)));
   }
-  const f64 halved = scaled(y, -1);
-  return x.high < 0 && !eq_f64(round_f64(halved), halved) ? neg_f64(power) : power;
+  return signbit(x.high) && whole && !eq_f64(round_f64(halved), halved) ? neg_f64(power) : power;
 }
 #endif
 )";
