@@ -32,6 +32,10 @@ TEST_P(WholeKernels, AttendInOnePassOverTheKeys) {
       {{2, 4, 70, 24}, {2, 2, 83, 24}, {2, 2, 83, 20}, {.scale = 0.3, .right = 0}},
       {{1, 3, 1, 16}, {1, 1, 130, 16}, {1, 1, 130, 33}, {.scale = 1, .softcap = 2, .left = 50, .offset = 129}},
       {{1, 2, 40, 8}, {1, 2, 35, 8}, {1, 2, 35, 8}, {.scale = 1, .left = 3, .right = 2, .offset = -6}},
+      // Windows before and behind all keys, and around them, by more than 32 bits say.
+      {{1, 1, 2, 16}, {1, 1, 4, 16}, {1, 1, 4, 16}, {.scale = 1, .right = 0, .offset = -2294967296}},
+      {{1, 1, 2, 16}, {1, 1, 4, 16}, {1, 1, 4, 16}, {.scale = 1, .left = 0, .offset = 0x80000003}},
+      {{1, 1, 2, 16}, {1, 1, 4, 16}, {1, 1, 4, 16}, {.scale = 1, .left = 0x90000000, .right = 0x90000000}},
       {{2, 2, 19, 8}, {2, 2, 70, 8}, {2, 2, 70, 8}, {.scale = 1}, {2, 1, 1, 70}, ElemKind::Bool},
       {{2, 2, 19, 8}, {2, 2, 70, 8}, {2, 2, 70, 8}, {.scale = 1, .right = 20}, {2, 19, 70}, ElemKind::Float32},
       {{1, 2, 17, 8}, {1, 2, 18, 8}, {1, 2, 18, 8}, {.scale = 1}, {}, std::nullopt, ElemKind::BFloat16},

@@ -299,6 +299,10 @@ std::string rowElement(KernelWriter& writer, size_t input, const char* name, con
                      fmt::format("{}[({} * {} + at) * {} + {}]", name, head, rows, width, element));
 }
 
+// How far behind a query its first or last key lies. Beyond all keys it makes no difference how far, and sums with
+// numbers of queries stay in the range of the index type.
+int64_t reach(const AttentionSizes& s, int64_t distance) { return std::clamp(distance, -s.queries, s.keys); }
+
 // Of the query `asking` and a key.
 struct Sight {
   std::string visible;  // a condition
@@ -309,8 +313,8 @@ Sight sightOf(KernelWriter& writer, const AttentionSizes& s) {
   const int64_t left = writer.attrs().integer("left"), right = writer.attrs().integer("right"),
                 offset = writer.attrs().integer("offset");
   Sight sight{.visible = "true", .addend = {}};
-  if (left >= 0) sight.visible += fmt::format(" && key >= asking + ({})", offset - left);
-  if (right >= 0) sight.visible += fmt::format(" && key <= asking + ({})", offset + right);
+  if (left >= 0) sight.visible += fmt::format(" && key >= asking + ({})", reach(s, offset - left));
+  if (right >= 0) sight.visible += fmt::format(" && key <= asking + ({})", reach(s, offset + right));
   if (!writer.has(3)) return sight;
   writer.input(3, "mask");
   const std::vector<int64_t> strides =
@@ -376,10 +380,11 @@ std::vector<Launch> attentionLaunches(const Program& program, const Instr& instr
     capped = fmt::format("score = tanh(score / {0}) * {0};\n", text);
   }
   if (!sight.addend.empty()) capped += fmt::format("score += {};", sight.addend);
-  const std::string firstKey = left < 0 ? "0" : fmt::format("first + ({0}) > 0 ? first + ({0}) : 0", offset - left);
-  const std::string endKey =
-      right < 0 ? fmt::format("{}", s.keys)
-                : fmt::format("lastQuery + ({0}) < {1} ? lastQuery + ({0}) : {1}", offset + right + 1, s.keys);
+  const std::string firstKey =
+      left < 0 ? "0" : fmt::format("first + ({0}) > 0 ? first + ({0}) : 0", reach(s, offset - left));
+  const std::string endKey = right < 0 ? fmt::format("{}", s.keys)
+                                       : fmt::format("lastQuery + ({0}) < {1} ? lastQuery + ({0}) : {1}",
+                                                     reach(s, offset + right) + 1, s.keys);
   std::vector<Word> words{
       {"I", writer.indexType()},
       {"Q", b.queries},
