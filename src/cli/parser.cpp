@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <sstream>
 
 #include "cli/cli.h"
@@ -14,7 +15,7 @@ namespace aglow::cli {
 
 namespace {
 
-// CLI11's ranges let NaN through.
+// CLI11's ranges let NaN through, and print their bounds with all digits.
 CLI::Validator realUpTo(double most) {
   const auto check = [most](const std::string& text) {
     double value = 0;
@@ -24,12 +25,21 @@ CLI::Validator realUpTo(double most) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator aboveZero() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const bool above = CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
+    return above ? std::string() : fmt::format("Value {} is not a number above 0", text);
+  };
+  return CLI::Validator(check, "");
+}
+
 void addCheck(CLI::Option& added, const Check& check) {
   if (const auto* range = std::get_if<Between>(&check)) added.check(CLI::Range(range->from, range->to));
   if (const auto* real = std::get_if<UpTo>(&check)) added.check(realUpTo(real->most));
   if (const auto* names = std::get_if<OneOf>(&check))
     added.check(CLI::IsMember(CLI::detail::split(std::string(names->words), ',')));
-  if (std::holds_alternative<Positive>(check)) added.check(CLI::PositiveNumber);
+  if (std::holds_alternative<Positive>(check)) added.check(aboveZero());
 }
 
 // Heading of options that are used most; CLI11 has --help there.

@@ -326,6 +326,9 @@ def test_tiles_are_measured_once(program, fake, tmp_path):
     assert origins("--tune-seconds", "1e-9") == (0, ["binary"])
     for backend in ("interpreter", "cpu"):
         assert origins("--tune", backend=backend)[0] == 1
+    for wrong in ("nan", "0", "-1", "inf", "x"):
+        outcome = process.run([program, "run", path, f"--tune-seconds={wrong}"])
+        assert outcome.code == 1 and f"--tune-seconds: Value {wrong} is not a number above 0" in outcome.err, outcome.err
 
 
 @pytest.mark.parametrize("how", ["lost:10", "lost-waiting:5", "build"])
