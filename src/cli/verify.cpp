@@ -70,9 +70,24 @@ private:
   const std::string& path() const { return options_.request.model.model; }
   bool onnxruntime() const { return options_.against == kOnnxruntime; }
 
-  Result<std::unique_ptr<Engine>> engineOf(const std::string& backend) const {
-    return isPackage(path()) ? packageEngine(options_.request, backend)
-                             : backendEngine(model_, options_.request, backend);
+  // What is said of a device (how it is tuned, how it computes f64, its memory) is not said of those it is compared
+  // with. Where no device is named, it is for all that are, which say what they do not take.
+  RunRequest requestOf(const std::string& backend, bool named) const {
+    RunRequest request = options_.request;
+    ModelOptions& model = request.model;
+    if (!named || (hasDevice_ && !isDevice(backend))) {
+      model.tune = false;
+      model.tuneSeconds = {};
+      model.f64.clear();
+    }
+    if (!named || (hasDevice_ && backend.starts_with("cpu"))) model.deviceMemory.clear();
+    return request;
+  }
+  static bool isDevice(const std::string& backend) { return backend.starts_with("opencl"); }
+
+  Result<std::unique_ptr<Engine>> engineOf(const std::string& backend, bool named = true) const {
+    const RunRequest request = requestOf(backend, named);
+    return isPackage(path()) ? packageEngine(request, backend) : backendEngine(model_, request, backend);
   }
 
   Status checkPackage() const {
@@ -90,10 +105,12 @@ private:
       return Error{.code = Code::Usage, .message = "--stop-after leaves nothing to compare"};
     std::vector<std::string> backends = splitAtCommas(options_.request.model.backend);
     byFiles_ = !options_.against.empty();
-    std::string reference;
+    hasDevice_ = std::any_of(backends.begin(), backends.end(), isDevice);
+    const bool implied = byFiles_ || backends.size() == 1;
+    std::string reference(kReferenceBackend);
     if (!byFiles_) {
       // The last backend is the one to compare with; of a single one that is the reference.
-      if (backends.size() == 1) backends.emplace_back(kReferenceBackend);
+      if (implied) backends.push_back(reference);
       reference = backends.back();
       backends.pop_back();
       if (backends.front() == reference)
@@ -104,7 +121,7 @@ private:
     }
     if (isPackage(path())) {
       AGLOW_OK(checkPackage());
-      AGLOW_TRY(model_.graph, packageGraph(options_.request));
+      AGLOW_TRY(model_.graph, packageGraph(requestOf(std::string(kReferenceBackend), false)));
     } else {
       AGLOW_TRY(ModelFile file, openModel(options_.request.model));
       model_ = *std::move(file.onnx);
@@ -115,7 +132,7 @@ private:
       AGLOW_TRY(std::unique_ptr<Engine> engine, engineOf(backend));
       tested_.push_back(std::move(engine));
     }
-    ModelOptions sizes = options_.request.model;
+    ModelOptions sizes = requestOf(reference, false).model;
     sizes.backend = kReferenceBackend;
     AGLOW_TRY(ParsedOptions parsed, sizes.parse());
     tolerances_ = options_.tolerances;
@@ -125,7 +142,7 @@ private:
       AGLOW_TRY(reference_, onnxruntimeEngine(path(), model_));
     } else if (!byFiles_ || options_.bisect) {
       // Files hold no values of nodes: those are the reference backend's.
-      AGLOW_TRY(reference_, engineOf(byFiles_ ? std::string(kReferenceBackend) : reference));
+      AGLOW_TRY(reference_, engineOf(reference, !implied));
     }
     for (const onnx::ValueInfo& info : model_.graph.outputs) outputs_.push_back(info.name);
     return {};
@@ -207,7 +224,7 @@ private:
   std::vector<std::unique_ptr<Engine>> tested_;
   std::unique_ptr<Engine> reference_;
   Tolerances tolerances_;
-  bool byFiles_ = false, bisected_ = false;
+  bool byFiles_ = false, hasDevice_ = false, bisected_ = false;
   size_t compared_ = 0, differing_ = 0;
   std::string text_;
   nlohmann::json json_;

@@ -347,6 +347,29 @@ def test_groups_of_any_size_are_measured(program, fake):
     assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
 
 
+def test_verify_says_of_devices_what_is_theirs(program, fake, tmp_path):
+    """The reference has nothing to tune, computes f64 as they are, and has all memory."""
+    path, log = products(tmp_path, [(64, 64)], 40), tmp_path / "log"
+    np.save(tmp_path / "x.npy", np.zeros((40, 64), np.float32))  # whose product is what the fake device computes
+
+    def verify(*words):
+        log.write_text("")
+        return process.run([program, "verify", path, "--input", f"x={tmp_path / 'x.npy'}", *words], timeout=120,
+                           env={**os.environ, **fake(""), "AGLOW_CACHE_DIR": "off", "FAKE_OPENCL_LOG": str(log)})
+
+    for words in (["--tune"], ["--tune-seconds", "5"], ["--f64", "pairs"], ["--device-memory", "40K"]):
+        for backends in ("opencl", "opencl,interpreter", "opencl,cpu"):
+            outcome = verify("--backend", backends, *words)
+            assert outcome.code == 0, outcome.err
+            if "--tune" in words[0]:
+                assert log.read_text().split().count("source") > 2
+            if "--device-memory" in words:
+                assert 0 < sum(calls(log, "buffer")) <= 40 << 10
+        assert verify("--backend", "cpu", *words).code == 1  # which takes none of them
+    assert verify("--backend", "interpreter,cpu", "--tune").code == 1
+    assert verify("--backend", "interpreter", "--against", "onnxruntime", "--f64", "pairs").code == 1
+
+
 @pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
 def test_a_session_goes_on_elsewhere(fake, program, tmp_path, how):
     """A device that fails raises, again and again; the same program then runs the model on the processor."""
