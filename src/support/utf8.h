@@ -22,6 +22,16 @@ inline size_t utf8Length(std::string_view text, size_t at) {
   return length;
 }
 
+// Question marks in place of bytes that are no UTF-8, and spaces in place of those that control what prints them.
+inline std::string printableUtf8(std::string text) {
+  for (size_t at = 0, length = 0; at < text.size(); at += length == 0 ? 1 : length) {
+    length = utf8Length(text, at);
+    if (length == 0) text[at] = '?';
+    if (length == 1 && (text[at] < ' ' || text[at] == 0x7F)) text[at] = ' ';
+  }
+  return text;
+}
+
 // A code point, which is at most 0x10FFFF, as one to four bytes.
 inline void appendUtf8(std::string& text, char32_t point) {
   const int tails = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;

@@ -3,10 +3,11 @@
    of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails, and
    that of memory-once:N of the only one.
    `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` and `no-groups` do not tell theirs, and
-   spirv:N takes SPIR-V 1.N; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a kernel's group and what kernels need of local
-   memory, and `rusticl` is the platform's name. Words stand beside each other with commas. Objects that are not released
-   are counted, and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a
-   file that gets a line for each call of interest, with its bytes. */
+   spirv:N takes SPIR-V 1.N; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a kernel's
+   group and what kernels need of local memory, and `rusticl` is the platform's name; the device's has `quotes`, or
+   `bytes` that are no UTF-8. Words stand beside each other with commas. Objects that are not released are counted,
+   and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that
+   gets a line for each call of interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -114,7 +115,7 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
   uint64_t number = 1;
   switch (what) {
     case 0x102B:
-      return text(room, place, size, "fake device");
+      return text(room, place, size, asked("bytes") ? "GPU \xe9\n x" : asked("quotes") ? "Weird \"GPU\" */ 1" : "fake device");
     case 0x102C:
       return text(room, place, size, "Fakers");
     case 0x102D:

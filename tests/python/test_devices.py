@@ -70,6 +70,12 @@ def test_devices_of_the_fake(program, fake):
     assert "1 compute units at 1000 MHz" in text and "kernels as source\n" in text and device["il"] == ""
 
 
+def test_names_of_any_bytes(program, fake):
+    """What drivers say need be no UTF-8."""
+    listed = process.run([program, "devices", "--json"], env={**os.environ, **fake("bytes")})
+    assert listed.code == 0 and json.loads(listed.out)["devices"][0]["name"] == "GPU ?  x", listed.err
+
+
 def test_devices_tell_what_they_know(program, fake):
     outcome = process.run([program, "devices"], env={**os.environ, **fake("no-clock,spirv:4")})
     assert "1 compute units, groups of" in outcome.out and "kernels as source or SPIR-V_1.4\n" in outcome.out

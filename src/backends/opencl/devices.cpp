@@ -9,12 +9,13 @@
 #include <sstream>
 
 #include "support/quote.h"
+#include "support/utf8.h"
 
 namespace aglow::opencl {
 
 namespace {
 
-// A text of the platform or device; what it does not tell stays empty.
+// A text of the platform or device, which may say any bytes; what it does not tell stays empty.
 template <class Call, class Of>
 std::string textOf(Call call, Of of, Info what) {
   size_t bytes = 0;
@@ -22,6 +23,7 @@ std::string textOf(Call call, Of of, Info what) {
   std::string text(bytes, '\0');
   if (call(of, what, bytes, text.data(), nullptr) != kSuccess) return {};
   text.resize(text.find('\0') == std::string::npos ? bytes : text.find('\0'));
+  text = printableUtf8(std::move(text));
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
