@@ -76,6 +76,16 @@ def test_names_of_any_bytes(program, fake):
     assert listed.code == 0 and json.loads(listed.out)["devices"][0]["name"] == "GPU ?  x", listed.err
 
 
+def test_names_in_headers(program, fake, tmp_path):
+    """What drivers say may end a comment or a string of C."""
+    made = process.run([program, "compile", products(tmp_path, [(64, 64)], 2), "--backend", "opencl", "--emit", "bundle", "-o", tmp_path],
+                       timeout=120, env={**os.environ, **fake("quotes"), "AGLOW_CACHE_DIR": "off"})
+    assert made.code == 0, made.err
+    (tmp_path / "says.c").write_text('#include <stdio.h>\n#include "products.h"\nint main(void) { return puts(PRODUCTS_CPU) < 0; }\n')
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", f"-I{tmp_path}", tmp_path / "says.c", "-o", tmp_path / "says"], check=True)
+    assert subprocess.run([tmp_path / "says"], capture_output=True, text=True, check=True).stdout == 'Weird "GPU" */ 1\n'
+
+
 def test_devices_tell_what_they_know(program, fake):
     outcome = process.run([program, "devices"], env={**os.environ, **fake("no-clock,spirv:4")})
     assert "1 compute units, groups of" in outcome.out and "kernels as source or SPIR-V_1.4\n" in outcome.out

@@ -71,7 +71,7 @@ private:
   void manual() {
     const BundleEntry& first = bundle_.entries.front();
     put("/* {}: a neural network, compiled by Aglow {}\n *\n", bundle_.name, AGLOW_VERSION);
-    put(" * target    {}, processor {}\n", bundle_.triple, bundle_.cpu);
+    put(" * target    {}, processor {}\n", bundle_.triple, commentText(bundle_.cpu));
     put(" * needs     {}\n", bundle_.features.empty() ? "nothing beyond the base instructions"
                                                       : fmt::format("{}", fmt::join(bundle_.features, " ")));
     put(" * weights   {}, {} bytes, hash 0x{:016x}; others of layout 0x{:016x} may take their place\n *\n",
@@ -164,7 +164,7 @@ private:
   void common() {
     put("#define {}_VERSION \"{}\"\n", upper_, AGLOW_VERSION);
     put("#define {}_TARGET \"{}\"\n", upper_, bundle_.triple);
-    put("#define {}_CPU \"{}\"\n", upper_, bundle_.cpu);
+    put("#define {}_CPU {}\n", upper_, cString(bundle_.cpu));
     put("#define {}_FEATURES \"{}\"\n", upper_, fmt::join(bundle_.features, " "));
     put("#define {}_WEIGHTS_HASH UINT64_C(0x{:016x})\n", upper_, bundle_.constants.hash());
     put("#define {}_WEIGHTS_LAYOUT UINT64_C(0x{:016x})\n", upper_, bundle_.layout);
