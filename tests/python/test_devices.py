@@ -317,6 +317,8 @@ def test_binaries_are_kept(program, run, fake, tmp_path):
     for damaged in (b"", whole[:40], whole[:-1], whole[:70] + b"?" + whole[71:]):
         file.write_bytes(damaged)
         assert origins() == ["source"] and file.read_bytes() == whole
+    os.truncate(file, 1 << 40)  # more than there is memory for
+    assert origins() == ["source"] and file.read_bytes() == whole
     assert origins(FAKE_OPENCL="binary") == ["refused", "source"]
     assert origins() == ["binary"]
     assert process.run([program, "cache", "--clear", "--cache", cache]).code == 0

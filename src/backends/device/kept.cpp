@@ -12,6 +12,8 @@ namespace aglow::device {
 namespace {
 
 constexpr size_t kDigestBytes = 64;  // in front of the bytes, as digits
+// Far more than any driver makes of a model's kernels: a file that is larger is damaged, and is not read.
+constexpr size_t kMostBytes = size_t{256} << 20;
 
 std::string digestOf(std::string_view bytes) { return hexadecimal(sha256(bytes)); }
 
@@ -24,7 +26,8 @@ std::optional<std::string> Kept::find() const {
   const FileDescriptor file = cache_.open(name_);
   struct stat info{};
   if (!file.valid() || ::fstat(file.get(), &info) != 0) return std::nullopt;
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  const auto size = static_cast<uint64_t>(info.st_size);
+  std::string bytes(size <= kMostBytes ? size : 0, '\0');
   if (bytes.size() >= kDigestBytes && readAt(file, 0, std::as_writable_bytes(std::span(bytes))).ok()) {
     std::string content = bytes.substr(kDigestBytes);
     if (digestOf(content) == std::string_view(bytes).substr(0, kDigestBytes)) return content;
@@ -34,6 +37,7 @@ std::optional<std::string> Kept::find() const {
 }
 
 void Kept::keep(std::string_view bytes) const {
+  if (bytes.size() > kMostBytes - kDigestBytes) return;
   const std::string digest = digestOf(bytes);
   const std::array pieces = {std::as_bytes(std::span(digest)), std::as_bytes(std::span(bytes))};
   if (cache_.keep(name_, pieces)) cache_.evict();
