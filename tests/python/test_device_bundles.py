@@ -123,6 +123,8 @@ def test_faults(gathers, tmp_path):
         assert status == "open 3" and "no OpenCL device" in words
     (tmp_path / "vendors").mkdir()
     assert gathers.run(good, OCL_ICD_VENDORS=str(tmp_path / "vendors"))[0] == "open 3"
+    for number in ("4294967296", "0/4294967296", "18446744073709551616/0"):  # which some type of C takes for 0
+        assert gathers.run(good, DEVICE=number)[0] == "open 3"
     assert gathers.run(good, DEVICE="0/0") == ["open 0", "run 0 0"]
 
 

@@ -132,7 +132,8 @@ static uint64_t hash_of(const uint8_t *bytes, size_t lines) {
 static int fits(const char *wanted, size_t length, unsigned number, const char *name) {
   size_t i, at;
   unsigned value = 0;
-  for (i = 0; i < length && isdigit((unsigned char)wanted[i]); ++i) value = value * 10 + (unsigned)(wanted[i] - '0');
+  for (i = 0; i < length && isdigit((unsigned char)wanted[i]); ++i) /* no device has a number of nine digits */
+    value = value < 100000000 ? value * 10 + (unsigned)(wanted[i] - '0') : value;
   if (i == length) return length == 0 || value == number;
   for (at = 0; name[at] != 0; ++at) {
     for (i = 0; i < length && name[at + i] != 0; ++i)
