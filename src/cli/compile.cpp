@@ -36,6 +36,8 @@ Error usage(std::string message, std::string hint = {}) {
   return {.code = Code::Usage, .message = std::move(message), .where = {}, .hint = std::move(hint)};
 }
 
+bool isForDevice(const EmitOptions& options) { return options.model.backend.starts_with("opencl"); }
+
 Status checkEmits(const EmitOptions& options) {
   for (const std::string_view what : {std::string_view("onnx"), kQdq})
     if (isOneOf(std::string(what), options.emit) && !options.toFolder())
@@ -50,6 +52,8 @@ Status checkEmits(const EmitOptions& options) {
       return usage(
           fmt::format("--emit does not know '{}'", what),
           fmt::format("it knows: {}, {}, {}", fmt::join(kStageEmits, ", "), fmt::join(kCodeEmits, ", "), kPackage));
+  if (options.kernels == "spirv" && !(isOneOf(std::string("bundle"), options.emit) && isForDevice(options)))
+    return usage("--kernels spirv is of bundles for devices", "--emit bundle --backend opencl");
   if (!isOneOf(std::string(kPackage), options.emit)) return {};
   if (options.emit.size() > 1) return usage("--emit package writes one file, and nothing else with it");
   if (!options.toFolder()) return usage("--emit package: a package is not for the screen", "name a folder with -o DIR");
@@ -308,7 +312,7 @@ Diagnosed<std::vector<CodeSource>> compileSources(FileSet& files, EmitOptions& e
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
   if (code.emit.contains("c"))
     emit.model.backend = CSourceBackend::kName;
-  else if (!code.emit.empty() && !emit.model.backend.starts_with("opencl"))
+  else if (!code.emit.empty() && !isForDevice(emit))
     emit.model.backend = "cpu";
   if (!code.emit.empty() && !emit.model.deviceMemory.empty())
     return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory")));

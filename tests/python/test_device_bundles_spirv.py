@@ -94,8 +94,10 @@ def test_tools_that_are_not_there(program, tmp_path, model, fake):
 
 
 def test_it_is_for_devices(program, tmp_path, model):
-    outcome = run(program, "compile", model, "-o", tmp_path / "out", "--emit", "bundle", "--dim", "batch=5", "--kernels", "spirv")
-    assert outcome.returncode == 1 and "--kernels spirv is of bundles for devices" in outcome.stderr
+    for words in (["bundle"], ["ir"], ["package"], ["c"], ["ir", "--backend", "opencl"], ["graph", "--stop-after", "share"]):
+        outcome = run(program, "compile", model, "-o", tmp_path / "out", "--dim", "batch=5", "--kernels", "spirv", "--emit", *words)
+        assert outcome.returncode == 1 and "--kernels spirv is of bundles for devices" in outcome.stderr, outcome.stderr
+        assert not (tmp_path / "out").exists()
 
 
 def devices(program):
