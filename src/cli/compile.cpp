@@ -310,12 +310,14 @@ Status finishFiles(const EmitOptions& emit, FileSet& files) {
 
 Diagnosed<std::vector<CodeSource>> compileSources(FileSet& files, EmitOptions& emit, const CodeFileOptions& code) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
+  const bool bounded = !emit.model.deviceMemory.empty() || emit.model.backend.find('@') != std::string::npos;
+  if (!code.emit.empty() && bounded)
+    return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory",
+                               "nor a bound after the backend's name, as in opencl@64M")));
   if (code.emit.contains("c"))
     emit.model.backend = CSourceBackend::kName;
   else if (!code.emit.empty() && !isForDevice(emit))
     emit.model.backend = "cpu";
-  if (!code.emit.empty() && !emit.model.deviceMemory.empty())
-    return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory")));
   auto file = openModel(emit.model);
   if (!file.ok()) return failed(file);
   auto variants = variantsOf(emit, *file);

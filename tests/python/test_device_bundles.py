@@ -149,6 +149,6 @@ def test_refused(program, tmp_path):
     for words in (["--emit", "so"], ["--emit", "bundle", "--threads"], ["--emit", "bundle,llvm"]):
         outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--backend", "opencl", *words)
         assert outcome.returncode == 1 and "for devices there is --emit bundle alone" in outcome.stderr
-    outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--backend", "opencl", "--emit", "bundle",
-                  "--device-memory", "1MB")
-    assert outcome.returncode == 1 and "has no --device-memory" in outcome.stderr
+    for words in (["--backend", "opencl", "--device-memory", "1MB"], ["--backend", "opencl@64M"]):
+        outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--emit", "bundle", *words)
+        assert outcome.returncode == 1 and "has no --device-memory" in outcome.stderr, outcome.stderr
