@@ -74,20 +74,11 @@ Status addDeviceFiles(FileSet& files, std::vector<CodeSource>& sources, const Op
                          .weightsInC = options.weightsInC,
                          .onDevice = true};
   AGLOW_OK(addEntries(bundle, sources, options));
-  for (const codegen::BundleEntry& entry : bundle.entries)
-    for (const Instr& instr : entry.program.instrs)
-      if (instr.kind == Instr::Kind::CopyStart)
-        return Error{
-            .code = Code::TooLarge,
-            .message = fmt::format("the device {} has no room for all of '{}'; the weights of a bundle all lie "
-                                   "on the device",
-                                   backend.device().name, entry.name)};
   const std::string base = options.folder + "/" + options.name;
   if (options.weightsFor) return addWeights(files, bundle, base);
   std::optional<device::SpirvTarget> target;
   if (options.spirv) target = opencl::spirvTarget(backend.device());
-  AGLOW_TRY(const opencl::BundleFiles made,
-            opencl::bundleFiles(bundle, backend.shape(), backend.device().pairs, target));
+  AGLOW_TRY(const opencl::BundleFiles made, opencl::bundleFiles(bundle, backend.shape(), backend.device(), target));
   AGLOW_OK(files.add(base + ".c", made.host));
   AGLOW_OK(files.add(base + ".cl", made.kernels));
   if (target) AGLOW_OK(files.add(base + ".spv", made.spirv));

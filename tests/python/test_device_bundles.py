@@ -81,6 +81,27 @@ def test_f64(program, tmp_path, how):
     np.testing.assert_allclose(expected, np.tanh(value) @ (np.arange(16.0).reshape(4, 4) / 7), rtol=2.0 ** -43)
 
 
+def test_copies_stay_on_the_device(program, tmp_path):
+    """A program in which values travel computes the same where all of it lies on the device."""
+    random = np.random.default_rng(3)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "v"], ["h"]), helper.make_node("MatMul", ["h", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 64])],
+        [onnx.numpy_helper.from_array(random.normal(size=(64, 64)).astype(np.float32), name) for name in "vw"])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "two.onnx")
+    check(program, "compile", tmp_path / "two.onnx", "-o", tmp_path, "--emit", "ir", "--backend", "opencl@24K")
+    assert "copy.start" in (tmp_path / "two.ir").read_text()
+    value = random.normal(size=(2, 64)).astype(np.float32)
+    np.save(tmp_path / "x.npy", value)
+    check(program, "run", tmp_path / "two.onnx", "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "expected")
+    expected = np.load(tmp_path / "expected" / "0.npy")
+    bundle = DeviceBundle(program, tmp_path, tmp_path / "two.ir")
+    bundle.build("two")
+    assert bundle.run(bundle.memory({"X": value}), calls=2) == ["open 0", "run 0 0", "run 0 0"]
+    assert bundle.output("Y", expected) == expected.tobytes()
+
+
 def test_state_and_functions(program, tmp_path):
     bundle = DeviceBundle(program, tmp_path, COUNTER)
     assert "int counter_add(counter_device *device" in bundle.header and "int counter_reset(" in bundle.header

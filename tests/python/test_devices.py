@@ -185,8 +185,17 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
     assert run("discrete,all:250000").code == 0
     assert sum(calls(log, "buffer")) <= 250000
     bundle = [program, "compile", path, "--backend", "opencl", "--emit", "bundle", "-o", tmp_path / "bundle"]
-    refused = process.run(bundle, timeout=120, env={**os.environ, **fake("discrete,all:250000"), "AGLOW_CACHE_DIR": "off"})
-    assert refused.code == 4 and "has no room for all of" in refused.err and not (tmp_path / "bundle").exists(), refused.err
+    # A bundle's weights are one buffer, which has to lie on the device whole, whether or not it is the host's memory.
+    weights = (64 * 640 * 2 + 64 * 320) * 4
+    for how, words in [("discrete,all:250000", "bytes are needed for weights in one buffer, which has at most 250000"),
+                       ("discrete,buffer:300000", "bytes are needed for weights in one buffer, which has at most 300000"),
+                       ("buffer:300000", "bytes are needed for weights in one buffer, which has at most 300000"),
+                       (f"all:{weights + 5000},buffer:{weights + 1000}", f"bytes are needed, and it has {weights + 5000}")]:
+        refused = process.run(bundle, timeout=120, env={**os.environ, **fake(how), "AGLOW_CACHE_DIR": "off"})
+        assert refused.code == 4 and "has no room for all of" in refused.err and words in refused.err, refused.err
+        assert not (tmp_path / "bundle").exists()
+    whole = process.run(bundle, timeout=120, env={**os.environ, **fake(f"all:{weights + 20000}"), "AGLOW_CACHE_DIR": "off"})
+    assert whole.code == 0, whole.err
     refused = run("discrete,all:9000")
     assert refused.code == 4 and "bytes are needed together, even with all weights" in refused.err
     # Mesa tells of fewer than it runs.

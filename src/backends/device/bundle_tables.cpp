@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "backends/cpu/code/run_time.h"
 
@@ -41,6 +42,23 @@ BundleTables::BundleTables(const codegen::Bundle& bundle, const codegen::DeviceS
     bytes_[kFaults] = std::max(bytes_[kFaults], plan.bytesOf(kFaults));
   }
   for (uint64_t& bytes : bytes_) bytes = std::max<uint64_t>(bytes, Program::kAlignment);
+}
+
+Status BundleTables::fit(const Limits& limits) const {
+  static constexpr const char* kNames[] = {"intermediate results", "weights", "state", "inputs and outputs",
+                                           "faults of kernels"};
+  const auto refused = [&](const std::string& why) {
+    return Error{.code = Code::TooLarge,
+                 .message = fmt::format("the device {} has no room for all of '{}', whose buffers lie there whole: {}",
+                                        limits.device, bundle_.name, why)};
+  };
+  for (size_t use = 0; use < bytes_.size(); ++use)
+    if (bytes_[use] > limits.bufferBytes)
+      return refused(fmt::format("{} bytes are needed for {} in one buffer, which has at most {}", bytes_[use],
+                                 kNames[use], limits.bufferBytes));
+  const uint64_t all = std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
+  if (all <= limits.allBytes) return {};
+  return refused(fmt::format("{} bytes are needed, and it has {}", all, limits.allBytes));
 }
 
 const char* BundleTables::types() {

@@ -18,6 +18,8 @@ public:
   // With pairs, f64 are two f32 each on any device.
   BundleTables(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs);
 
+  // TooLarge with what is needed where a device has no room for the buffers, which are one of each use.
+  Status fit(const Limits& limits) const;
   // Of all entries.
   const KernelTexts& kernels() const { return kernels_; }
   // The types of the tables, which need <stddef.h> and <stdint.h>.

@@ -46,9 +46,10 @@ std::string named(std::string text, const std::string& bundle) {
 
 }  // namespace
 
-Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs,
+Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, const Device& device,
                                 const std::optional<device::SpirvTarget>& target) {
-  device::BundleTables tables(bundle, shape, pairs);
+  device::BundleTables tables(bundle, shape, device.pairs);
+  AGLOW_OK(tables.fit(device.limits()));
   BundleFiles files{.host = {}, .kernels = tables.kernels().source(codegen::openClPrelude()), .spirv = {}};
   if (target) {
     AGLOW_TRY(files.spirv, device::spirvOf(files.kernels, *target));

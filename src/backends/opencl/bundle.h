@@ -6,6 +6,7 @@
 
 #include "backends/cpu/bundle/bundle.h"
 #include "backends/device/spirv.h"
+#include "backends/opencl/devices.h"
 #include "codegen/clike/launch.h"
 
 namespace aglow::opencl {
@@ -16,10 +17,10 @@ struct BundleFiles {
   std::string spirv;    // NAME.spv, likewise; empty: none is asked for
 };
 
-// Kernels are chosen by the shape of a device; at run time any device does that has as much room.
-// With a target there is SPIR-V beside the source, for devices that take it. With pairs, f64 are two f32 each wherever
-// it runs.
-Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, bool pairs,
+// Kernels are chosen by the shape of a device, which has room for all buffers, or it is TooLarge; at run time any
+// device does that has as much. With a target there is SPIR-V beside the source, for devices that take it. Where the
+// device computes f64 in pairs, as was asked for, they are two f32 each wherever it runs.
+Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::DeviceShape& shape, const Device& device,
                                 const std::optional<device::SpirvTarget>& target);
 
 // What is the same in all of them, with $name and $NAME for the bundle's name.

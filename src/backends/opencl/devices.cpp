@@ -99,6 +99,10 @@ bool fits(std::string_view wanted, int number, const std::string& name) {
 
 std::string Device::address() const { return fmt::format("{}/{}", platformNumber, number); }
 
+device::Limits Device::limits() const {
+  return {.device = fmt::format("{} ({})", address(), name), .bufferBytes = allocationBytes, .allBytes = globalBytes};
+}
+
 bool Device::has(std::string_view extension) const {
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }

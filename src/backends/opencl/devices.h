@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/device/memory_plan.h"
 #include "backends/opencl/api.h"
 
 namespace aglow::opencl {
@@ -32,6 +33,7 @@ struct Device {
   // "0/1", which selects it.
   std::string address() const;
   bool has(std::string_view extension) const;
+  device::Limits limits() const;
   // Whether kernels compute f64 in pairs of f32: also sums of what is none, where the device cannot otherwise.
   bool computesPairs() const { return pairs || !doubles; }
 };

@@ -439,9 +439,7 @@ Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs
                                                    const codegen::DeviceShape& shape, int64_t memoryBytes,
                                                    const BackendOptions& options, const std::string& cache) {
   MemoryPlan plan(programs);
-  AGLOW_OK(plan.fit({.device = fmt::format("{} ({})", device.address(), device.name),
-                     .bufferBytes = device.allocationBytes,
-                     .allBytes = device.globalBytes}));
+  AGLOW_OK(plan.fit(device.limits()));
   RunLimits limits = runLimits(programs, options);
   const uint64_t bytes = memoryBytes > 0 ? static_cast<uint64_t>(memoryBytes) : device.globalBytes;
   limits.contexts = static_cast<int>(std::min<uint64_t>(limits.contexts, plan.contextsIn(bytes)));
