@@ -276,7 +276,7 @@ Diagnosed<Unit> execute(EmitOptions emit) {
 }  // namespace
 
 std::string EmitOptions::symbol() const {
-  return codegen::cIdentifier(prefix + (name.empty() ? std::filesystem::path(model.model).stem().string() : name));
+  return codegen::bundleName(prefix + (name.empty() ? std::filesystem::path(model.model).stem().string() : name));
 }
 
 CodeFileOptions EmitOptions::codeOptions() const {

@@ -181,7 +181,7 @@ void emitCode(const Model& model, SessionOptions options, const std::string& fol
     if (!processor.empty()) options.compile.target.cpu = processor;
     auto compiled = compiledPrograms(model, options);
     if (!compiled.ok()) return compiled.diagnostics();
-    const CodeFileOptions code{.name = codegen::cIdentifier(name),
+    const CodeFileOptions code{.name = codegen::bundleName(name),
                                .emit = {what},
                                .folder = folder,
                                .threads = threads,

@@ -1,8 +1,11 @@
 """Bundles as portable C: any compiler takes them without a word, and they compute what the interpreter does."""
+import concurrent.futures
+import re
 import shutil
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 
 from bundle_models import MODELS
@@ -68,6 +71,34 @@ def test_the_program_may_look_after_each_step(program, tmp_path):
     done = run(tmp_path / "driver", 0, tmp_path / "out" / "convnet.weights.bin", tmp_path / "in0.bin", cwd=tmp_path)
     steps = [int(line.split()[1]) for line in done.stderr.splitlines()]
     assert len(steps) >= 5 and steps == sorted(steps)
+
+
+@pytest.mark.parametrize("name", ["fits", "add_i32", "i32_of", "kernel_0", "run_0", "constants", "state", "tolower"])
+def test_names(program, tmp_path, name):
+    """Whatever a model is called, its C file has other names for what is its own."""
+    onnx.save(MODELS["gather"]()[0], tmp_path / "gather.onnx")
+    for model in (COUNTER, tmp_path / "gather.onnx"):
+        check(program, "compile", model, "-o", tmp_path / model.stem, "--emit", "c", "--name", name)
+        host, = (tmp_path / model.stem).glob("*.c")
+        assert host.stem.rstrip("_") == name
+        check("gcc", "-std=c99", *STRICT, "-fsyntax-only", host)
+
+
+def test_what_the_file_defines_is_its_own(program, tmp_path):
+    """Functions and macros that kernels are written in are names that no model gets."""
+    check(program, "compile", COUNTER, "-o", tmp_path, "--emit", "c", "--name", "probe")
+    plain, text = tmp_path / "plain.c", (tmp_path / "probe.c").read_text()
+    plain.write_text("".join(f"{line}\n" for line in text.splitlines() if line.startswith("#include")))
+    macros, those = (set(re.findall(r"#define (\w+)", check("gcc", "-std=c99", "-dM", "-E", file)))
+                     for file in (tmp_path / "probe.c", plain))
+    functions = set(re.findall(r"(\w+)\([^()]*\) ?{", check("gcc", "-std=c99", "-P", "-E", tmp_path / "probe.c")))
+    names = sorted(macros - those | functions - {"for", "while", "if", "switch"})
+    assert {"add_i32", "i64_of", "NARROW_FLOAT", "widen", "kernel_0", "aglow_fits"} <= set(names)
+    names = [name for name in names if not re.match("probe|PROBE|AGLOW_|_", name)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda name: check(program, "compile", COUNTER, "--emit", "c", "--name", name), names))
+    given = {name: re.match(r"/\* (\w+):", text).group(1) for name, text in zip(names, said)}
+    assert all(given[name] != name for name in names), given
 
 
 def test_entries_for_several_batches(program, tmp_path):

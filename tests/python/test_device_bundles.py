@@ -8,7 +8,7 @@ import onnx
 import pytest
 from bundle_models import MODELS
 from bundles import check, run
-from device_bundles import DeviceBundle
+from device_bundles import WARNINGS, DeviceBundle
 from harness import process
 from onnx import TensorProto, helper
 
@@ -74,11 +74,32 @@ def test_f64(program, tmp_path, how):
     expected = np.load(tmp_path / "expected" / "0.npy")
     bundle = DeviceBundle(program, tmp_path, path, "--f64", how)
     host = (tmp_path / "out" / "wide.c").read_text()
-    assert f"NEEDS_F64 = {int(how == 'own')}, F64_PAIRS = {int(how == 'pairs')}" in host
+    assert f"AGLOW_NEEDS_F64 = {int(how == 'own')}, AGLOW_F64_PAIRS = {int(how == 'pairs')}" in host
     bundle.build("wide")
     assert bundle.run(bundle.memory({"X": value})) == ["open 0", "run 0 0"]
     assert bundle.output("Y", expected) == expected.tobytes()
     np.testing.assert_allclose(expected, np.tanh(value) @ (np.arange(16.0).reshape(4, 4) / 7), rtol=2.0 ** -43)
+
+
+@pytest.mark.parametrize("name", ["run", "load", "entries", "takes", "kernel_text", "aglow", "calloc", "cl_mem"])
+def test_names(program, tmp_path, name):
+    """Whatever a model is called, its C file has other names for what is its own, and the header those of the model."""
+    onnx.save(MODELS["gather"]()[0], tmp_path / "gather.onnx")
+    check(program, "compile", tmp_path / "gather.onnx", "-o", tmp_path, "--emit", "bundle", "--backend", "opencl", "--name", name)
+    host, = tmp_path.glob("*.c")
+    assert host.stem == {"calloc": "calloc_", "aglow": "m_aglow", "cl_mem": "m_cl_mem"}.get(name, name)
+    for compiler in (["gcc", "-std=c99"], ["g++", "-x", "c++"]):
+        check(*compiler, *WARNINGS, "-fsyntax-only", host)
+
+
+def test_what_the_file_defines_is_its_own(program, tmp_path):
+    check(program, "compile", COUNTER, "-o", tmp_path, "--emit", "bundle", "--backend", "opencl", "--name", "probe")
+    text = (tmp_path / "probe.c").read_text()
+    names = set(re.findall(r"^(?:static )?(?:const )?(?:struct )?\w+ \*?(?:const )?(\w+)[(\[]|^#define (\w+)", text, re.M))
+    names = {one for row in names for one in row if one}
+    names |= {one for row in re.findall(r"^enum {([^}]*)}", text, re.M) for one in re.findall(r"([A-Za-z]\w*)(?: = |,|$)", row.strip())}
+    assert {"aglow_run", "aglow_entries", "aglow_kernel_text", "AGLOW_STEPS", "probe_open"} <= names
+    assert all(re.match("aglow_|probe|AGLOW_|CL_TARGET|CL_USE", name) for name in names), names
 
 
 def test_copies_stay_on_the_device(program, tmp_path):

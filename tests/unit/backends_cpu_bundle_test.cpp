@@ -22,6 +22,22 @@ TEST(CodegenNames, BecomeIdentifiers) {
     EXPECT_EQ(cIdentifier(word), std::string(word) + "_");
 }
 
+TEST(CodegenNames, OfBundlesAreNobodyElses) {
+  for (const char* word : {"resnet50", "clip", "run", "load", "entries", "model_f32", "kernel_x", "aglowing"})
+    EXPECT_EQ(bundleName(word), word);
+  for (const char* word : {"main", "malloc", "tolower", "vsnprintf", "sinf", "size_t", "linux", "NULL", "add_i32",
+                           "i64_of", "widen", "HALVES", "load_f64", "kernel_0", "MULADD_f32"}) {
+    EXPECT_EQ(bundleName(word), std::string(word) + "_");
+    EXPECT_FALSE(isFreeName(word));
+  }
+  for (const char* word : {"aglow", "Aglow_x", "aglow_run", "AGLOW_STATE", "cl", "CL_TRUE", "cl_mem", "clFinish"})
+    EXPECT_EQ(bundleName(word), std::string("m_") + word);
+  EXPECT_EQ(bundleName("aglow_" + std::string(90, 'a')).size(), 64u);
+  for (const std::string& name : {bundleName("main"), bundleName("cl_mem"), bundleName(std::string(90, 'a'))})
+    EXPECT_EQ(bundleName(name), name);
+  EXPECT_EQ(bundleFunctionNames("add", {"i32", "u8"}), (std::vector<std::string>{"add_i32_2", "add_u8"}));
+}
+
 TEST(CodegenNames, LongOnesStayApart) {
   const std::string text(1 << 20, 'a');
   EXPECT_EQ(cIdentifier(text).size(), 64u);

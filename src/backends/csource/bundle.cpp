@@ -56,17 +56,17 @@ private:
   void check() {
     put("\nint {0}_check(const uint8_t *constants) {{\n"
         "  uint64_t seal[2];\n"
-        "  if (!fits(constants)) return {1}_BAD_MEMORY;\n"
+        "  if (!aglow_fits(constants)) return {1}_BAD_MEMORY;\n"
         "  memcpy(seal, constants + ({1}_CONSTANTS_BYTES - 64), sizeof seal);\n"
         "  if (seal[1] != {1}_WEIGHTS_LAYOUT) return {1}_BAD_WEIGHTS;\n"
-        "  return hash_of(constants, {1}_CONSTANTS_BYTES / 64 - 1) == seal[0] ? {1}_OK : {1}_BAD_WEIGHTS;\n}}\n",
+        "  return aglow_hash_of(constants, {1}_CONSTANTS_BYTES / 64 - 1) == seal[0] ? {1}_OK : {1}_BAD_WEIGHTS;\n}}\n",
         bundle_.name, upper_);
   }
 
   void stateInit() {
     if (!hasState()) return;
     put("\nint {0}_state_init(const uint8_t *constants, uint8_t *state) {{\n"
-        "  if (!fits(constants) || !fits(state)) return {1}_BAD_MEMORY;\n",
+        "  if (!aglow_fits(constants) || !aglow_fits(state)) return {1}_BAD_MEMORY;\n",
         bundle_.name, upper_);
     for (const codegen::BundleState& part : bundle_.states) {
       if (part.initial == codegen::BundleState::kZeros)
@@ -116,11 +116,12 @@ private:
       checks = checks || reports;
     }
     return fmt::format(
-        "\nint {}({}) {{\n{}  if (!fits(constants) || !fits(mutableMem) || !fits(activations){}) return "
+        "\nint {}({}) {{\n{}  if (!aglow_fits(constants) || !aglow_fits(mutableMem) || !aglow_fits(activations){}) "
+        "return "
         "{}_BAD_MEMORY;\n"
         "{}  return {}_OK;\n}}\n",
         entry.name, parameters(), checks ? "  struct fault fault = {0, 0, 0};\n" : "",
-        hasState() ? " || !fits(state)" : "", upper_, body, upper_);
+        hasState() ? " || !aglow_fits(state)" : "", upper_, body, upper_);
   }
 
   static std::string title(const Instr& instr) {
@@ -186,23 +187,24 @@ private:
     std::string entries;
     for (size_t i = 0; i < bundle_.entries.size(); ++i) {
       const BundleEntry& entry = bundle_.entries[i];
-      const std::string inputs = tensors(fmt::format("inputs_{}", i), entry.inputs, ofTensor);
-      const std::string outputs = tensors(fmt::format("outputs_{}", i), entry.outputs, ofTensor);
+      const std::string inputs = tensors(fmt::format("aglow_inputs_{}", i), entry.inputs, ofTensor);
+      const std::string outputs = tensors(fmt::format("aglow_outputs_{}", i), entry.outputs, ofTensor);
       std::string run = entry.name;
       if (!hasState()) {
-        run = fmt::format("run_{}", i);
-        put("static int {}(const uint8_t *constants, uint8_t *mutableMem, uint8_t *activations, uint8_t *state) {{\n"
-            "  (void)state;\n  return {}(constants, mutableMem, activations);\n}}\n",
+        run = fmt::format("aglow_run_{}", i);
+        put("static int {}(const uint8_t *aglow_constants, uint8_t *aglow_memory, uint8_t *aglow_results,\n"
+            "    uint8_t *aglow_state) {{\n"
+            "  (void)aglow_state;\n  return {}(aglow_constants, aglow_memory, aglow_results);\n}}\n",
             run, entry.name);
       }
       entries += fmt::format("  {{{}, {}, NULL, {}, {}, {}, {}, {}, {}}},\n", codegen::cString(entry.name), run,
                              entry.mutableBytes, entry.activationBytes(), entry.inputs.size(), inputs,
                              entry.outputs.size(), outputs);
     }
-    const std::string states = tensors("states", bundle_.states, ofState);
-    put("static const struct aglow_bundle_entry entries[] = {{\n{}}};\n", entries);
+    const std::string states = tensors("aglow_states", bundle_.states, ofState);
+    put("static const struct aglow_bundle_entry aglow_entries[] = {{\n{}}};\n", entries);
     put("const struct aglow_bundle_info {0}_info = {{\n  2, {1}, {2}_VERSION, {2}_TARGET, {2}_CPU, {2}_FEATURES, "
-        "{2}_WEIGHTS_HASH, {2}_CONSTANTS_BYTES,\n  {0}_check, {3}, entries, {4}, {5}, {6}, {7},\n}};\n",
+        "{2}_WEIGHTS_HASH, {2}_CONSTANTS_BYTES,\n  {0}_check, {3}, aglow_entries, {4}, {5}, {6}, {7},\n}};\n",
         bundle_.name, codegen::cString(bundle_.name), upper_, bundle_.entries.size(), bundle_.stateBytes,
         bundle_.states.size(), states, hasState() ? bundle_.name + "_state_init" : "NULL");
   }

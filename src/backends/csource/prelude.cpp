@@ -63,7 +63,7 @@ FUNCTION int32_t BITS_OF_F32(float x) {
 
 const char* hashText() {
   return R"(
-static uint64_t hash_of(const uint8_t *bytes, size_t lines) {
+static uint64_t aglow_hash_of(const uint8_t *bytes, size_t lines) {
   const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
   uint64_t state[8] = {1, 2, 3, 4, 5, 6, 7, 8}, hash = lines;
   for (size_t line = 0; line < lines; ++line, bytes += 64)
@@ -81,7 +81,7 @@ static uint64_t hash_of(const uint8_t *bytes, size_t lines) {
 }
 
 /* An address that may be used: not null, and aligned. */
-static int fits(const void *address) { return address != NULL && ((uintptr_t)address & 63) == 0; }
+static int aglow_fits(const void *address) { return address != NULL && ((uintptr_t)address & 63) == 0; }
 
 /* What a kernel notes of an index that lies outside of its axis. */
 struct fault {

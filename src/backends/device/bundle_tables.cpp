@@ -63,7 +63,7 @@ Status BundleTables::fit(const Limits& limits) const {
 
 const char* BundleTables::types() {
   return R"(
-enum { ARENA, WEIGHTS, STATE, IO, FAULTS, BUFFERS };
+enum { AGLOW_ARENA, AGLOW_WEIGHTS, AGLOW_STATE, AGLOW_IO, AGLOW_FAULTS, AGLOW_BUFFERS };
 
 /* An argument of a kernel: where in which buffer. */
 struct place {
@@ -124,7 +124,7 @@ void BundleTables::table(std::string_view type, std::string_view zeros, const st
 void BundleTables::ofEntry(size_t number) {
   const BundleEntry& entry = bundle_.entries[number];
   const Loaded& loaded = loaded_[number];
-  const auto named = [&](const char* what) { return fmt::format("{}_{}", what, number); };
+  const auto named = [&](const char* what) { return fmt::format("aglow_{}_{}", what, number); };
   std::vector<Place> places;
   table("struct step", "{0, 0, {0, 0}, {0, 0}, 0, 0}", named("steps"), loaded.steps, [&](const Step& step) {
     const size_t first = places.size();
@@ -151,22 +151,22 @@ void BundleTables::ofEntry(size_t number) {
 
 void BundleTables::ofAll() {
   size_t number = 0;
-  table("struct entry", "{0, 0, 0, 0, 0, 0, 0}", "entries", loaded_, [&](const Loaded& loaded) {
+  table("struct entry", "{0, 0, 0, 0, 0, 0, 0}", "aglow_entries", loaded_, [&](const Loaded& loaded) {
     const size_t i = number++;
-    return fmt::format("{{steps_{0}, {1}, places_{0}, tensors_{0}, {2}, checked_{0}, {3}}}", i, loaded.steps.size(),
-                       bundle_.entries[i].memory.placeholders().size(), loaded.checked.size());
+    return fmt::format("{{aglow_steps_{0}, {1}, aglow_places_{0}, aglow_tensors_{0}, {2}, aglow_checked_{0}, {3}}}", i,
+                       loaded.steps.size(), bundle_.entries[i].memory.placeholders().size(), loaded.checked.size());
   });
-  table("struct initial", "{0, 0, 0}", "initials", bundle_.states, [](const codegen::BundleState& state) {
+  table("struct initial", "{0, 0, 0}", "aglow_initials", bundle_.states, [](const codegen::BundleState& state) {
     return fmt::format("{{{}, {}, {}}}", state.offset, state.region.type.bytes(), state.initial);
   });
-  put("\nstatic const size_t buffer_bytes[BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
+  put("\nstatic const size_t aglow_buffer_bytes[AGLOW_BUFFERS] = {{{}}};\n", fmt::join(bytes_, ", "));
   const bool f64 = !pairs_ && std::any_of(loaded_.begin(), loaded_.end(),
                                           [&](const Loaded& loaded) { return !loaded.computesF64(kernels_).empty(); });
-  put("\nenum {{ STEPS = {}, FAULT_COUNT = {}, ENTRIES = {}, INITIALS = {}, GROUP_ITEMS = {}, STATUS_BITS = {},\n"
-      "       NEEDS_F64 = {:d}, F64_PAIRS = {:d} }};\n",
+  put("\nenum {{ AGLOW_STEPS = {}, AGLOW_FAULT_COUNT = {}, AGLOW_ENTRIES = {}, AGLOW_INITIALS = {},\n"
+      "       AGLOW_GROUP_ITEMS = {}, AGLOW_STATUS_BITS = {}, AGLOW_NEEDS_F64 = {:d}, AGLOW_F64_PAIRS = {:d} }};\n",
       std::max<size_t>(steps_, 1), std::max<size_t>(faults_, 1), loaded_.size(), bundle_.states.size(), groupItems_,
       codegen::kStatusBits, f64, pairs_);
-  put("#define LARGEST_BUFFER UINT64_C({})\n", *std::max_element(bytes_.begin(), bytes_.end()));
+  put("#define AGLOW_LARGEST_BUFFER UINT64_C({})\n", *std::max_element(bytes_.begin(), bytes_.end()));
 }
 
 }  // namespace aglow::device

@@ -24,7 +24,7 @@ public:
   const KernelTexts& kernels() const { return kernels_; }
   // The types of the tables, which need <stddef.h> and <stdint.h>.
   static const char* types();
-  // The tables by entry, `entries` of them all, `initials` of state, bytes of buffers, and counts.
+  // The tables by entry, `aglow_entries` of them all, `aglow_initials` of state, bytes of buffers, and counts.
   std::string text();
 
 private:

@@ -14,7 +14,7 @@ namespace {
 
 // A string for each line: compilers bound the length of one.
 std::string kernelText(std::string_view source) {
-  std::string text = "\nstatic const char *const kernel_text[] = {\n";
+  std::string text = "\nstatic const char *const aglow_kernel_text[] = {\n";
   for (size_t at = 0; at < source.size();) {
     const size_t end = std::min(source.find('\n', at), source.size() - 1) + 1;
     text += fmt::format("  {},\n", codegen::cString(source.substr(at, end - at)));
@@ -25,7 +25,7 @@ std::string kernelText(std::string_view source) {
 
 // The module as numbers, which are the same in any order of bytes.
 std::string spirvWords(std::string_view spirv, const device::SpirvTarget& target) {
-  std::string text = fmt::format("\nenum {{ SPIRV_F64 = {:d} }};\nstatic const cl_uint kernel_words[] = {{",
+  std::string text = fmt::format("\nenum {{ AGLOW_SPIRV_F64 = {:d} }};\nstatic const cl_uint aglow_kernel_words[] = {{",
                                  !target.extensions.empty());
   for (size_t at = 0; at < spirv.size(); at += sizeof(uint32_t)) {
     uint32_t word = 0;
@@ -65,9 +65,9 @@ Result<BundleFiles> bundleFiles(const codegen::Bundle& bundle, const codegen::De
   files.host += named(bundleHost(), bundle.name);
   if (bundle.stateBytes > 0) files.host += named(bundleState(), bundle.name);
   for (size_t i = 0; i < bundle.entries.size(); ++i)
-    files.host +=
-        fmt::format("\nint {}({}_device *device, uint8_t *mutableMem) {{ return run(device, {}, mutableMem); }}\n",
-                    bundle.entries[i].name, bundle.name, i);
+    files.host += fmt::format(
+        "\nint {}({}_device *device, uint8_t *mutableMem) {{ return aglow_run(device, {}, mutableMem); }}\n",
+        bundle.entries[i].name, bundle.name, i);
   return files;
 }
 

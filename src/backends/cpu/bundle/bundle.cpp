@@ -110,8 +110,11 @@ std::vector<std::string> bundleFunctionNames(const std::string& bundle, const st
   for (const std::string& function : functions) {
     const std::string wanted = cIdentifier(function);
     std::string name = wanted;
-    for (int i = 2; taken.contains(upperCase(name)) || taken.contains(upperCase(name + "_parallel")); ++i)
-      name = fmt::format("{}_{}", wanted, i);
+    const auto isTaken = [&] {
+      return taken.contains(upperCase(name)) || taken.contains(upperCase(name + "_parallel")) ||
+             !isFreeName(bundle + "_" + name);
+    };
+    for (int i = 2; isTaken(); ++i) name = fmt::format("{}_{}", wanted, i);
     taken.insert({upperCase(name), upperCase(name + "_parallel")});
     names.push_back(bundle + "_" + name);
   }
