@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <regex>
+
 #include "codegen/clike/launch.h"
 
 namespace aglow::device {
@@ -26,6 +30,25 @@ std::string KernelTexts::source(std::string_view prelude) const {
   std::string source(prelude);
   for (size_t i = 0; i < texts_.size(); ++i) source += "\n" + text(i);
   return source;
+}
+
+std::string excerpt(const std::string& text, const std::string& log) {
+  constexpr int kBefore = 12, kAfter = 6;
+  static const std::regex kLine(":([0-9]+):[0-9]|line ([0-9]+)");
+  int wanted = 0;
+  if (std::smatch found; std::regex_search(log, found, kLine)) {
+    const std::string digits = found[1].matched ? found[1] : found[2];
+    std::from_chars(digits.data(), digits.data() + digits.size(), wanted);
+  }
+  std::string out;
+  int number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (++number; wanted == 0 || (number >= wanted - kBefore && number <= wanted + kAfter))
+      out += fmt::format("{} {:>4} | {}\n", number == wanted ? '>' : ' ', number, text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
 }  // namespace aglow::device

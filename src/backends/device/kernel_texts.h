@@ -24,4 +24,7 @@ private:
   std::vector<std::string> texts_;
 };
 
+// A text with numbers of lines; of a long one those around the first that the compiler's log names.
+std::string excerpt(const std::string& text, const std::string& log);
+
 }  // namespace aglow::device

@@ -289,16 +289,14 @@ private:
 
   // What travels does so from and to pinned memory, if there is some. What the host has, in and out, is in its output.
   void stageInputs(const DeviceRun& run, const Loaded& loaded, HostBytes& host) const {
+    const bool stages = run.staging.data() != nullptr;
     const auto staged = [&](RegionId id) { return run.staging.data() + plan_.slotOf(loaded.program[id].name).staged; };
-    if (run.staging.data() != nullptr)
-      for (auto& [id, bytes] : host.outputs) bytes = staged(id);
+    for (auto& [id, bytes] : host.outputs) bytes = stages ? staged(id) : bytes;
     for (auto& [id, bytes] : host.inputs) {
-      const Region& region = loaded.program[id];
       const auto output = host.outputs.find(id);
-      std::byte* to = run.staging.data() != nullptr                          ? staged(id)
-                      : output != host.outputs.end() && plan_.inHost(region) ? output->second
-                                                                             : bytes;
-      copyBytes(to, bytes, region.type.bytes());
+      const bool changes = output != host.outputs.end() && plan_.inHost(loaded.program[id]);
+      std::byte* to = changes ? output->second : stages ? staged(id) : bytes;
+      copyBytes(to, bytes, loaded.program[id].type.bytes());
       bytes = to;
     }
   }
@@ -405,17 +403,20 @@ private:
     return {};
   }
 
-  Status toDevice(size_t index, const std::byte* bytes) override {
+  // What all runs share of a state, and how much that is.
+  std::pair<Bound, int64_t> stateAt(size_t index) const {
     const Binding& binding = state().bindings()[index];
-    const Bound& bound = bound_[plan_.declared.find(binding.name)->second];
-    const Status sent = driver_->write(stateQueue_.get(), bound.memory, bound.offset, bytes, binding.type.bytes());
+    return {bound_[plan_.declared.find(binding.name)->second], binding.type.bytes()};
+  }
+  Status toDevice(size_t index, const std::byte* from) override {
+    const auto& [bound, bytes] = stateAt(index);
+    const Status sent = driver_->write(stateQueue_.get(), bound.memory, bound.offset, from, bytes);
     AGLOW_OK(driver_->finish(stateQueue_.get()));
     return sent;
   }
-  Status toHost(size_t index, std::byte* bytes) override {
-    const Binding& binding = state().bindings()[index];
-    const Bound& bound = bound_[plan_.declared.find(binding.name)->second];
-    const Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, bytes, binding.type.bytes());
+  Status toHost(size_t index, std::byte* to) override {
+    const auto& [bound, bytes] = stateAt(index);
+    const Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, to, bytes);
     AGLOW_OK(driver_->finish(stateQueue_.get()));
     return asked;
   }

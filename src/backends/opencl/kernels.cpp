@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <regex>
 
 #include "backends/device/kept.h"
 #include "backends/opencl/driver.h"
@@ -61,26 +59,6 @@ std::string binaryOf(const Api& api, Built program) {
   char* place = binary.data();
   if (api.GetProgramInfo(program, kProgramBinaries, sizeof place, &place, nullptr) != kSuccess) return {};
   return binary;
-}
-
-// The text with numbers of lines; of a long one those around the first that the compiler names.
-std::string excerpt(const std::string& text, const std::string& log) {
-  constexpr int kBefore = 12, kAfter = 6;
-  static const std::regex kLine(":([0-9]+):[0-9]|line ([0-9]+)");
-  int wanted = 0;
-  if (std::smatch found; std::regex_search(log, found, kLine)) {
-    const std::string digits = found[1].matched ? found[1] : found[2];
-    std::from_chars(digits.data(), digits.data() + digits.size(), wanted);
-  }
-  std::string out;
-  int number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    if (++number; wanted == 0 || (number >= wanted - kBefore && number <= wanted + kAfter))
-      out += fmt::format("{} {:>4} | {}\n", number == wanted ? '>' : ' ', number, text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
 }
 
 }  // namespace
@@ -153,7 +131,7 @@ Error KernelSet::blame(const Device& device, Context context, const Error& whole
     if (!one.ok())
       return {.code = one.error().code,
               .message = fmt::format("the driver of {} cannot build a kernel: {}\n{}\n{}", device.name,
-                                     one.error().message, words, excerpt(text(i), words))};
+                                     one.error().message, words, device::excerpt(text(i), words))};
   }
   return {.code = whole.code,
           .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name, count(),
