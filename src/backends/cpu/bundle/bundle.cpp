@@ -112,7 +112,7 @@ std::vector<std::string> bundleFunctionNames(const std::string& bundle, const st
     std::string name = wanted;
     const auto isTaken = [&] {
       return taken.contains(upperCase(name)) || taken.contains(upperCase(name + "_parallel")) ||
-             !isFreeName(bundle + "_" + name);
+             !isFreeName(fmt::format("{}_{}", bundle, name));
     };
     for (int i = 2; isTaken(); ++i) name = fmt::format("{}_{}", wanted, i);
     taken.insert({upperCase(name), upperCase(name + "_parallel")});
