@@ -101,6 +101,7 @@ private:
 
   void declareSums() {
     std::vector<ElemKind> kinds;
+    kinds.reserve(nest_.reductions.size());
     for (const nest::Reduction& sum : nest_.reductions) kinds.push_back(sum.kind);
     size_t meet = 0;
     for (const nest::Stage& stage : nest_.stages) meet = std::max(meet, stage.reductions.size());

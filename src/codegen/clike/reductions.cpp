@@ -129,6 +129,7 @@ public:
     }
     if (!shared) return writer_.perPoint(sizes_.results * cut_.parts, text + fill(kPasses, words) + finish);
     std::vector<ElemKind> kinds;
+    kinds.reserve(r_.sums.size());
     for (const nest::Combination& sum : r_.sums) kinds.push_back(sum.kind);
     const auto all = static_cast<int64_t>(kinds.size());
     const LocalSums places(kinds, all, cut_.items(), writer_.shape());
@@ -153,6 +154,7 @@ public:
   }
   std::string join() const {
     std::vector<std::string> others;
+    others.reserve(r_.sums.size());
     for (size_t i = 0; i < r_.sums.size(); ++i) others.push_back(loadedText(r_.sums[i].kind, partial(i, "at")));
     return joined(others);
   }
