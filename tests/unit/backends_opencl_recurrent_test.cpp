@@ -155,6 +155,38 @@ TEST_P(RecurrentKernels, AreOneForEachStepOfLargeStates) {
   expectSameOf(kSizes, 100);
 }
 
+// Forms of more rows at once need more working memory. Those that 32 bits do not number are none, whoever chooses.
+TEST(RecurrentForms, FitWorkingMemory) {
+  class Chosen final : public codegen::Ways {
+  public:
+    explicit Chosen(size_t way) : way_(way) {}
+    size_t choose(const std::string& /*question*/, std::span<const std::string> ways) const override {
+      return std::min(way_, ways.size() - 1);
+    }
+
+  private:
+    size_t way_;
+  };
+  for (const int64_t units : {1, 5}) {
+    codegen::DeviceShape shape = kOfItems;
+    shape.computeUnits = units;
+    Module module;
+    Builder b(*module.addFunction("f"));
+    const auto input = [&](const char* name, Shape s) { return b.input(name, Type(ElemKind::Float32, std::move(s))); };
+    b.output("y", b.rnn(input("x", {1, 3, 1}), input("w", {1, 32757, 1}), input("r", {1, 32757, 32757}), {}, {}, {}, {})
+                      ->result(0));
+    const Program program = *generate(b.function());
+    const auto layer = std::ranges::find(program.instrs, Instr::Kind::Compute, &Instr::kind);
+    ASSERT_NE(layer, program.instrs.end());
+    EXPECT_TRUE(codegen::hasKernel(layer->attrs, OperandTypes(program, *layer), shape));
+    for (size_t way = 0; way < 4; ++way) {
+      const Chosen chosen(way);
+      shape.ways = &chosen;
+      EXPECT_LE(codegen::scratchBytes(program, *layer, shape), int64_t{4} << 30) << way << " of " << units << " units";
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace aglow

@@ -16,7 +16,6 @@ namespace aglow::codegen {
 namespace {
 
 constexpr ElemKind kFloat = ElemKind::Float32;
-constexpr int64_t kMostFloats = int64_t{1} << 30;  // of working memory, all of which 32 bits number
 
 // Which rows and which part of the state, and which step.
 constexpr std::string_view kPlace =
@@ -350,13 +349,13 @@ Decision takesRecurrent(const Attrs& attrs, const OperandTypes& types, const Dev
     if (type->elements() == 0) return Decision::no(fmt::format("needs elements, has {}", type->text()));
   if (!shape.sharesLocal && !shape.vectors) return Decision::no("needs a language with vectors, has none");
   const RecurrentSizes sizes(attrs, x, r);
-  const RecurrentForm form = chooseForm(sizes, shape);
-  if (form.lanes == 0)
-    return Decision::no(
-        fmt::format("needs local memory for states of {} elements, has {} bytes", sizes.hidden, shape.localBytes));
-  if (RecurrentPlaces(sizes, form).floats > kMostFloats)
+  if (chooseForm(sizes, shape).lanes > 0) return Decision::yes();
+  // One row at a time needs the least of both.
+  const RecurrentForm least{.shared = shape.sharesLocal};
+  if (!shape.sharesLocal || RecurrentPlaces(sizes, least).floats > kMostFloats)
     return Decision::no(fmt::format("needs working memory of at most {} floats", kMostFloats));
-  return Decision::yes();
+  return Decision::no(
+      fmt::format("needs local memory for states of {} elements, has {} bytes", sizes.hidden, shape.localBytes));
 }
 
 int64_t recurrentScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {

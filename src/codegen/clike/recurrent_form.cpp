@@ -87,7 +87,7 @@ RecurrentForm chooseForm(const RecurrentSizes& s, const DeviceShape& shape) {
     for (lanes = 4; lanes < 16 && lanes < s.hidden;) lanes *= 2;
   std::vector<std::pair<double, RecurrentForm>> found;
   const auto add = [&](RecurrentForm f) {
-    if (f.shared && !shareOut(f, s, shape)) return;
+    if (RecurrentPlaces(s, f).floats > kMostFloats || (f.shared && !shareOut(f, s, shape))) return;
     found.emplace_back(f.shared ? sharedCost(f, s, shape) : itemCost(f, s, shape), f);
   };
   for (int64_t most = 1, before = 0; most <= (form.shared ? 16 : 4); most *= 2) {

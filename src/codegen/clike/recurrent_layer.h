@@ -40,7 +40,10 @@ struct RecurrentForm {
   int64_t localBytes(const RecurrentSizes& s) const;
 };
 
-// The quickest by a model of the device, or what its ways say; none has room where `lanes` is 0.
+constexpr int64_t kMostFloats = int64_t{1} << 30;  // of working memory, all of which 32 bits number
+
+// The quickest by a model of the device, or what its ways say, of those that local and working memory have room for;
+// none where `lanes` is 0.
 RecurrentForm chooseForm(const RecurrentSizes& sizes, const DeviceShape& shape);
 
 // Where everything lies in the working memory, as numbers of floats from its beginning.
