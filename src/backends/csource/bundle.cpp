@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/bundle_types.h"
 #include "backends/cpu/bundle/c_names.h"
 #include "backends/cpu/code/run_time.h"
 #include "backends/csource/plain_text.h"
@@ -36,7 +37,7 @@ public:
     check();
     stateInit();
     text_ += functions_;
-    text_ += infoTypes();
+    put("\n/* ---- names, types and sizes for programs: the structures of aglow/bundle.h ---- */\n{}", bundleTypes());
     info();
     return std::move(text_);
   }
@@ -175,7 +176,7 @@ private:
       }
       rows += tensorRow(given, *type, offset, dims);
     }
-    put("static const struct aglow_bundle_tensor {}[] = {{\n{}}};\n", name, rows);
+    put("static const aglow_bundle_tensor {}[] = {{\n{}}};\n", name, rows);
     return name;
   }
 
@@ -202,8 +203,9 @@ private:
                              entry.outputs.size(), outputs);
     }
     const std::string states = tensors("aglow_states", bundle_.states, ofState);
-    put("static const struct aglow_bundle_entry aglow_entries[] = {{\n{}}};\n", entries);
-    put("const struct aglow_bundle_info {0}_info = {{\n  2, {1}, {2}_VERSION, {2}_TARGET, {2}_CPU, {2}_FEATURES, "
+    put("static const aglow_bundle_entry aglow_entries[] = {{\n{}}};\n", entries);
+    put("const aglow_bundle_info {0}_info = {{\n  AGLOW_BUNDLE_LAYOUT, {1}, {2}_VERSION, {2}_TARGET, {2}_CPU, "
+        "{2}_FEATURES, "
         "{2}_WEIGHTS_HASH, {2}_CONSTANTS_BYTES,\n  {0}_check, {3}, aglow_entries, {4}, {5}, {6}, {7},\n}};\n",
         bundle_.name, codegen::cString(bundle_.name), upper_, bundle_.entries.size(), bundle_.stateBytes,
         bundle_.states.size(), states, hasState() ? bundle_.name + "_state_init" : "NULL");

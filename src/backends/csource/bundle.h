@@ -13,8 +13,6 @@ std::string bundleSource(const codegen::Bundle& bundle, const codegen::DeviceSha
 
 // What stands before the kernels of all of them.
 std::string prelude();
-// The hash of the weights, and what include/aglow/bundle.h declares of a bundle's description.
-const char* hashText();
-const char* infoTypes();
+const char* hashText();  // of the weights
 
 }  // namespace aglow::csource

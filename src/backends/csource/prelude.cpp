@@ -91,39 +91,4 @@ struct fault {
 )";
 }
 
-const char* infoTypes() {
-  return R"(
-/* ---- names, types and sizes for programs: the structures of aglow/bundle.h ---- */
-
-struct aglow_bundle_tensor {
-  const char *name, *kind, *type;
-  int64_t rank;
-  const int64_t *dims;
-  int64_t offset, bytes;
-};
-struct aglow_bundle_parallel_for;
-struct aglow_bundle_entry {
-  const char *name;
-  int (*run)(const uint8_t *, uint8_t *, uint8_t *, uint8_t *);
-  int (*parallel)(const uint8_t *, uint8_t *, uint8_t *, uint8_t *, const struct aglow_bundle_parallel_for *);
-  int64_t mutable_bytes, activation_bytes, input_count;
-  const struct aglow_bundle_tensor *inputs;
-  int64_t output_count;
-  const struct aglow_bundle_tensor *outputs;
-};
-struct aglow_bundle_info {
-  int64_t layout;
-  const char *name, *version, *target, *cpu, *features;
-  uint64_t weights_hash;
-  int64_t constant_bytes;
-  int (*check)(const uint8_t *);
-  int64_t entry_count;
-  const struct aglow_bundle_entry *entries;
-  int64_t state_bytes, state_count;
-  const struct aglow_bundle_tensor *states;
-  int (*state_init)(const uint8_t *, uint8_t *);
-};
-)";
-}
-
 }  // namespace aglow::csource

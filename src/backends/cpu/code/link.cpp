@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backends/bundle_types.h"
 #include "support/file_set.h"
 #include "support/process.h"
 
@@ -57,7 +58,8 @@ Result<std::string> linkProgram(const std::string& object, const std::string& na
     return writeFileAtomically(folder.file(file), std::as_bytes(std::span(text)));
   };
   AGLOW_OK(write("bundle.o", object));
-  AGLOW_OK(write("main.c", programSource()));
+  AGLOW_OK(write("main.c", fmt::format("#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n{}{}", bundleTypes(),
+                                       programSource())));
   AGLOW_OK(writeFileAtomically(folder.file("weights.bin"), weights));
   AGLOW_OK(write("weights.s",
                  fmt::format(".section .rodata\n.globl aglow_weights\n.balign 64\naglow_weights:\n.incbin \"{}\"\n"

@@ -18,7 +18,7 @@ Result<std::string> linkSharedObject(const std::string& object, const std::strin
 Result<std::string> linkProgram(const std::string& object, const std::string& name,
                                 std::span<const std::span<const std::byte>> weights, const std::string& triple,
                                 bool host);
-// The source of that program, in which NAME stands for the bundle's name.
+// The source of that program after bundleTypes(), in which NAME stands for the bundle's name.
 const char* programSource();
 
 }  // namespace aglow::codegen

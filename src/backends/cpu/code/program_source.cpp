@@ -5,43 +5,14 @@ namespace aglow::codegen {
 
 const char* programSource() {
   return R"source(
-#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct tensor {
-  const char *name, *kind, *type;
-  int64_t rank;
-  const int64_t *dims;
-  int64_t offset, bytes;
-};
-struct entry {
-  const char *name;
-  int (*run)(const uint8_t *, uint8_t *, uint8_t *, uint8_t *);
-  void (*parallel)(void);
-  int64_t mutable_bytes, activation_bytes, input_count;
-  const struct tensor *inputs;
-  int64_t output_count;
-  const struct tensor *outputs;
-};
-struct info {
-  int64_t layout;
-  const char *name, *version, *target, *cpu, *features;
-  uint64_t weights_hash;
-  int64_t constant_bytes;
-  int (*check)(const uint8_t *);
-  int64_t entry_count;
-  const struct entry *entries;
-  int64_t state_bytes, state_count;
-  const struct tensor *states;
-  int (*state_init)(const uint8_t *, uint8_t *);
-};
-extern const struct info NAME_info;
+extern const aglow_bundle_info NAME_info;
 extern const uint8_t aglow_weights[];
 
 enum { USAGE = 1, VALUES = 2, MEMORY = 4, MACHINE = 6, FILES = 8 };
@@ -62,7 +33,7 @@ static void help(void) {
          "DIR/0.npy, DIR/1.npy, ... (DIR: .).\n",
          NAME_info.name);
   for (e = 0; e < NAME_info.entry_count; ++e) {
-    const struct entry *entry = &NAME_info.entries[e];
+    const aglow_bundle_entry *entry = &NAME_info.entries[e];
     printf("\n%s\n", entry->name);
     for (i = 0; i < entry->input_count; ++i) printf("  in   %s  %s\n", entry->inputs[i].name, entry->inputs[i].type);
     for (i = 0; i < entry->output_count; ++i) printf("  out  %s  %s\n", entry->outputs[i].name, entry->outputs[i].type);
@@ -132,7 +103,7 @@ static struct array read_array(const char *word) {
 }
 
 /* What numpy writes of a tensor's shape: (1, 3) or (3,). */
-static void shape_text(const struct tensor *tensor, char *text, size_t room) {
+static void shape_text(const aglow_bundle_tensor *tensor, char *text, size_t room) {
   int64_t i;
   size_t used = (size_t)snprintf(text, room, "(");
   for (i = 0; i < tensor->rank; ++i)
@@ -142,7 +113,7 @@ static void shape_text(const struct tensor *tensor, char *text, size_t room) {
 }
 
 /* What is wrong with an array for an input; null: nothing. */
-static const char *unfit(const struct array *array, const struct tensor *tensor) {
+static const char *unfit(const struct array *array, const aglow_bundle_tensor *tensor) {
   char shape[1024], wanted[1100];
   shape_text(tensor, shape, sizeof shape);
   snprintf(wanted, sizeof wanted, "'descr': '%s'", numpy_kind(tensor->kind));
@@ -153,14 +124,15 @@ static const char *unfit(const struct array *array, const struct tensor *tensor)
   return array->bytes == (size_t)tensor->bytes ? NULL : "is cut short, or too long";
 }
 
-static const struct array *array_for(const struct entry *entry, int64_t input, const struct array *arrays, int count) {
+static const struct array *array_for(const aglow_bundle_entry *entry, int64_t input, const struct array *arrays,
+                                     int count) {
   int i;
   for (i = 0; i < count; ++i)
     if (arrays[i].name != NULL ? strcmp(arrays[i].name, entry->inputs[input].name) == 0 : i == input) return &arrays[i];
   return NULL;
 }
 
-static int fits(const struct entry *entry, const struct array *arrays, int count) {
+static int fits(const aglow_bundle_entry *entry, const struct array *arrays, int count) {
   int64_t i;
   for (i = 0; i < entry->input_count; ++i) {
     const struct array *array = array_for(entry, i, arrays, count);
@@ -169,7 +141,7 @@ static int fits(const struct entry *entry, const struct array *arrays, int count
   return count == entry->input_count;
 }
 
-static void explain(const struct entry *entry, const struct array *arrays, int count) {
+static void explain(const aglow_bundle_entry *entry, const struct array *arrays, int count) {
   int64_t i;
   if (count != entry->input_count) fail(USAGE, "%d files for %lld inputs; --help lists them", count, (long long)entry->input_count);
   for (i = 0; i < entry->input_count; ++i) {
@@ -181,7 +153,7 @@ static void explain(const struct entry *entry, const struct array *arrays, int c
   }
 }
 
-static void write_array(const char *folder, int64_t number, const struct tensor *tensor, const uint8_t *elements) {
+static void write_array(const char *folder, int64_t number, const aglow_bundle_tensor *tensor, const uint8_t *elements) {
   char path[4096], shape[1024], header[2048];
   size_t used, bytes;
   FILE *file;
@@ -204,7 +176,7 @@ static void write_array(const char *folder, int64_t number, const struct tensor 
 int main(int argc, char **argv) {
   const char *folder = ".";
   struct array *arrays = (struct array *)memory_of((int64_t)sizeof(struct array) * argc);
-  const struct entry *entry = NULL;
+  const aglow_bundle_entry *entry = NULL;
   uint8_t *memory, *activations, *state;
   int count = 0, i, status;
   int64_t e;
