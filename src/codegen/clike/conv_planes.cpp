@@ -91,6 +91,18 @@ constexpr std::string_view kCopies = R"({
 
 }  // namespace
 
+std::vector<Word> sizeWords(const Sliding& sliding, const Shape& y) {
+  const auto [deep, down, along] = sliding.axes(y);
+  return {{"deep", deep.result},           {"height", down.result},
+          {"width", along.result},         {"deepStride", deep.stride},
+          {"deepBefore", deep.before},     {"deepKernel", deep.kernel},
+          {"deepDilation", deep.dilation}, {"inputDeep", deep.input},
+          {"inputVolume", sliding.plane},  {"inputPlane", down.input * along.input},
+          {"inputHeight", down.input},     {"inputWidth", along.input},
+          {"stride", down.stride},         {"before", down.before},
+          {"step", along.stride},          {"ahead", along.before}};
+}
+
 std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, const std::string& finish) {
   constexpr int64_t kMostBytes = 32 << 10, kMostLanes = 16, kFewTaps = 49, kMostSteps = 16;
   const Shape &x = writer.in(0).shape(), &y = writer.out().shape();
@@ -133,7 +145,8 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
   const int64_t part = partOf(columns), line = part * along.stride, padded = alignUp(columns, lanes);
 
   const std::string element = vectorName(sums, 1), vector = vectorName(sums, lanes);
-  std::vector<Word> words = {{"I", sliding.type},
+  std::vector<Word> words = sizeWords(sliding, y);
+  words.insert(words.end(), {{"I", sliding.type},
                              {"E", element},
                              {"T", typeName(sums)},
                              {"V", vector},
@@ -151,26 +164,10 @@ std::optional<Launch> planeConv(KernelWriter& writer, const Sliding& sliding, co
                              {"padded", padded},
                              {"pieces", pieces},
                              {"elements", ((rows - 1) * down.stride + down.reach()) * line},
-                             {"deep", deep.result},
-                             {"height", down.result},
-                             {"width", along.result},
-                             {"deepStride", deep.stride},
-                             {"deepBefore", deep.before},
-                             {"deepKernel", deep.kernel},
-                             {"deepDilation", deep.dilation},
-                             {"inputDeep", deep.input},
-                             {"inputVolume", sliding.plane},
-                             {"inputPlane", down.input * along.input},
-                             {"inputHeight", down.input},
-                             {"inputWidth", along.input},
-                             {"stride", down.stride},
-                             {"before", down.before},
-                             {"step", along.stride},
-                             {"ahead", along.before},
                              {"reach", down.reach()},
                              {"line", line},
                              {"rowStep", down.stride * line},
-                             {"store", finish + writer.resultIndices("point") + writer.epilogue()}};
+                             {"store", finish + writer.resultIndices("point") + writer.epilogue()}});
   const auto with = [&](std::string_view text, std::vector<Word> more = {}) {
     more.insert(more.end(), words.begin(), words.end());
     return fill(text, more);

@@ -14,35 +14,38 @@ namespace {
 struct KernelRow {
   Op op;
   const char* name;
-  bool epilogue;  // hands each element of its first result on
-  MakeLaunches* make;
+  bool epilogue = false;  // hands each element of its first result on
+  MakeLaunches* make = nullptr;
   bool checks = false;  // indices, even where there is nothing to compute
   ScratchBytes* scratch = nullptr;
   TakesUse* takes = nullptr;  // which uses; none: all of them
   bool ways = false;          // tiles of several sizes
 };
 
+// Operators that one generator serves.
+constexpr KernelRow products(Op op) {
+  return {.op = op, .name = "tiles", .epilogue = true, .make = matMulLaunches, .scratch = matMulScratch, .ways = true};
+}
+constexpr KernelRow images(Op op) {
+  return {.op = op, .name = "tiles", .epilogue = true, .make = convLaunches, .scratch = convScratch, .ways = true};
+}
+constexpr KernelRow recurrent(Op op) {
+  return {.op = op,
+          .name = "whole",
+          .make = recurrentLaunches,
+          .scratch = recurrentScratch,
+          .takes = takesRecurrent,
+          .ways = true};
+}
+constexpr KernelRow pools(Op op) { return {.op = op, .name = "window", .epilogue = true, .make = poolLaunches}; }
+constexpr KernelRow moves(Op op) { return {.op = op, .name = "move", .make = moveLaunches}; }
+
 constexpr KernelRow kRows[] = {
-    {.op = Op::MatMul,
-     .name = "tiles",
-     .epilogue = true,
-     .make = matMulLaunches,
-     .scratch = matMulScratch,
-     .ways = true},
-    {.op = Op::TransposedMatMul,
-     .name = "tiles",
-     .epilogue = true,
-     .make = matMulLaunches,
-     .scratch = matMulScratch,
-     .ways = true},
-    {.op = Op::Conv, .name = "tiles", .epilogue = true, .make = convLaunches, .scratch = convScratch, .ways = true},
-    {.op = Op::ByteMatMul,
-     .name = "tiles",
-     .epilogue = true,
-     .make = matMulLaunches,
-     .scratch = matMulScratch,
-     .ways = true},
-    {.op = Op::ByteConv, .name = "tiles", .epilogue = true, .make = convLaunches, .scratch = convScratch, .ways = true},
+    products(Op::MatMul),
+    products(Op::TransposedMatMul),
+    products(Op::ByteMatMul),
+    images(Op::Conv),
+    images(Op::ByteConv),
     {.op = Op::ChannelsLastConv,
      .name = "tiles",
      .epilogue = true,
@@ -63,41 +66,23 @@ constexpr KernelRow kRows[] = {
      .make = attentionLaunches,
      .scratch = attentionScratch,
      .takes = takesAttention},
-    {.op = Op::RNN,
-     .name = "whole",
-     .epilogue = false,
-     .make = recurrentLaunches,
-     .scratch = recurrentScratch,
-     .takes = takesRecurrent,
-     .ways = true},
-    {.op = Op::GRU,
-     .name = "whole",
-     .epilogue = false,
-     .make = recurrentLaunches,
-     .scratch = recurrentScratch,
-     .takes = takesRecurrent,
-     .ways = true},
-    {.op = Op::LSTM,
-     .name = "whole",
-     .epilogue = false,
-     .make = recurrentLaunches,
-     .scratch = recurrentScratch,
-     .takes = takesRecurrent,
-     .ways = true},
-    {Op::MaxPool, "window", true, poolLaunches},
-    {Op::MaxPoolWithIndices, "window", true, poolLaunches},
-    {Op::AvgPool, "window", true, poolLaunches},
-    {Op::Reduce, "axes", true, reduceLaunches, false, reduceScratch},
-    {Op::ArgReduce, "line", true, argReduceLaunches, false, argReduceScratch},
-    {Op::Scan, "line", false, scanLaunches},
-    {Op::TopK, "rank", false, topKLaunches, false, topKScratch},
-    {Op::Gather, "gather", false, gatherLaunches, true},
-    {Op::Scatter, "scatter", false, scatterLaunches, true, scatterScratch},
-    {Op::Observe, "observe", false, observeLaunches, false, observeScratch},
-    {Op::Transpose, "move", false, moveLaunches},
-    {Op::Slice, "move", false, moveLaunches},
-    {Op::Concat, "move", false, moveLaunches},
-    {Op::Pad, "move", false, moveLaunches},
+    recurrent(Op::RNN),
+    recurrent(Op::GRU),
+    recurrent(Op::LSTM),
+    pools(Op::MaxPool),
+    pools(Op::MaxPoolWithIndices),
+    pools(Op::AvgPool),
+    {.op = Op::Reduce, .name = "axes", .epilogue = true, .make = reduceLaunches, .scratch = reduceScratch},
+    {.op = Op::ArgReduce, .name = "line", .epilogue = true, .make = argReduceLaunches, .scratch = argReduceScratch},
+    {.op = Op::Scan, .name = "line", .make = scanLaunches},
+    {.op = Op::TopK, .name = "rank", .make = topKLaunches, .scratch = topKScratch},
+    {.op = Op::Gather, .name = "gather", .make = gatherLaunches, .checks = true},
+    {.op = Op::Scatter, .name = "scatter", .make = scatterLaunches, .checks = true, .scratch = scatterScratch},
+    {.op = Op::Observe, .name = "observe", .make = observeLaunches, .scratch = observeScratch},
+    moves(Op::Transpose),
+    moves(Op::Slice),
+    moves(Op::Concat),
+    moves(Op::Pad),
 };
 
 const KernelRow* rowOf(const OpDef& def) {
