@@ -30,10 +30,13 @@ TEST(CodegenNames, OfBundlesAreNobodyElses) {
     EXPECT_EQ(bundleName(word), std::string(word) + "_");
     EXPECT_FALSE(isFreeName(word));
   }
+  // Their macros begin as WIDE_MIN, F64_ENTRY and BIG_ENDIAN do.
+  for (const char* word : {"wide", "Wide", "big", "f64", "step"}) EXPECT_EQ(bundleName(word), std::string(word) + "_");
   for (const char* word : {"aglow", "Aglow_x", "aglow_run", "AGLOW_STATE", "cl", "CL_TRUE", "cl_mem", "clFinish"})
     EXPECT_EQ(bundleName(word), std::string("m_") + word);
   EXPECT_EQ(bundleName("aglow_" + std::string(90, 'a')).size(), 64u);
-  for (const std::string& name : {bundleName("main"), bundleName("cl_mem"), bundleName(std::string(90, 'a'))})
+  for (const std::string& name :
+       {bundleName("main"), bundleName("wide"), bundleName("cl_mem"), bundleName(std::string(90, 'a'))})
     EXPECT_EQ(bundleName(name), name);
   EXPECT_EQ(bundleFunctionNames("add", {"i32", "u8"}), (std::vector<std::string>{"add_i32_2", "add_u8"}));
 }

@@ -99,15 +99,27 @@ std::set<std::string, std::less<>> preludeWords() {
   return words;
 }
 
+const std::set<std::string, std::less<>>& prelude() {
+  static const std::set<std::string, std::less<>> kWords = preludeWords();
+  return kWords;
+}
+
 bool isForeign(std::string_view text) {
-  static const std::set<std::string, std::less<>> kPrelude = preludeWords();
   constexpr std::string_view kKernel = "kernel_";  // of --emit c, by number
   if (text.starts_with(kKernel) && text.size() > kKernel.size() &&
       std::all_of(text.begin() + kKernel.size(), text.end(), isDigit))
     return true;
   // Of mathematics the library has three: sin, sinf and sinl.
   const bool real = text.ends_with('f') || text.ends_with('l');
-  return isKnownWord(text) || kPrelude.contains(text) || (real && isKnownWord(text.substr(0, text.size() - 1)));
+  return isKnownWord(text) || prelude().contains(text) || (real && isKnownWord(text.substr(0, text.size() - 1)));
+}
+
+// Whether a macro of a bundle of this name, with a tensor's name after it, may be another one: WIDE_MIN, BIG_ENDIAN.
+bool opensForeign(std::string_view text) {
+  const std::string macros = upperCase(std::string(text)) + '_';
+  const auto next = prelude().lower_bound(macros);
+  return (next != prelude().end() && next->starts_with(macros)) ||
+         kForeign.find(' ' + macros) != std::string_view::npos;
 }
 
 // What is Aglow's own in C files, and OpenCL's: clCreateBuffer, cl_mem, CL_SUCCESS.
@@ -134,7 +146,7 @@ std::string cIdentifier(std::string_view name) {
 std::string bundleName(std::string_view name) {
   std::string text = cIdentifier(name);
   if (isOfOthers(text)) text = cIdentifier(fmt::format("m_{}", name));
-  return isForeign(text) ? text + '_' : text;
+  return isForeign(text) || opensForeign(text) ? text + '_' : text;
 }
 
 bool isFreeName(std::string_view text) { return !isForeign(text) && !isOfOthers(text); }
