@@ -1,13 +1,13 @@
-/* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and of
-   memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting, slow, and
-   of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call that fails, and
-   that of memory-once:N of the only one.
-   `discrete` has memory of its own, `narrow` addresses of 32 bits, `no-clock` and `no-groups` do not tell theirs, and
-   spirv:N takes SPIR-V 1.N; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a kernel's
-   group and what kernels need of local memory, and `rusticl` is the platform's name; the device's has `quotes`, or
-   `bytes` that are no UTF-8. Words stand beside each other with commas. Objects that are not released are counted,
-   and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that
-   gets a line for each call of interest, with its bytes. */
+/* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and
+   of memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting,
+   slow, and of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call
+   that fails, and that of memory-once:N of the only one. `discrete` has memory of its own, `narrow` addresses of 32
+   bits, `no-clock` and `no-groups` do not tell theirs, and spirv:N takes SPIR-V 1.N; with `builds-late` the first
+   launch of each kernel takes 100 ms; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a
+   kernel's group and what kernels need of local memory, and `rusticl` is the platform's name; the device's has
+   `quotes`, or `bytes` that are no UTF-8. Words stand beside each other with commas. Objects that are not released are
+   counted, and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file
+   that gets a line for each call of interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -32,9 +32,11 @@ static int64_t ticks = 0;
 
 struct object {
   uint32_t mark;
-  void* bytes; /* of a buffer that was mapped */
-  void* host;  /* of one that is the host's */
-  int il;      /* of a program: it came as SPIR-V */
+  void* bytes;  /* of a buffer that was mapped */
+  void* host;   /* of one that is the host's */
+  int il;       /* of a program: it came as SPIR-V */
+  int seen;     /* a kernel that was launched before */
+  int64_t more; /* of an event: nanoseconds that it took besides */
 };
 enum { MARK = 0xC10B7EC7u };
 
@@ -115,7 +117,10 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
   uint64_t number = 1;
   switch (what) {
     case 0x102B:
-      return text(room, place, size, asked("bytes") ? "GPU \xe9\n x" : asked("quotes") ? "Weird \"GPU\" */ 1" : "fake device");
+      return text(room, place, size,
+                  asked("bytes")    ? "GPU \xe9\n x"
+                  : asked("quotes") ? "Weird \"GPU\" */ 1"
+                                    : "fake device");
     case 0x102C:
       return text(room, place, size, "Fakers");
     case 0x102D:
@@ -123,7 +128,8 @@ int32_t clGetDeviceInfo(void* d, uint32_t what, size_t room, void* place, size_t
     case 0x102F:
       return text(room, place, size, "OpenCL 1.2 fake");
     case 0x1030:
-      return text(room, place, size, fails("no-f64", NULL) ? "cl_khr_none" : "cl_khr_none cl_khr_fp64 cl_khr_subgroups");
+      return text(room, place, size,
+                  fails("no-f64", NULL) ? "cl_khr_none" : "cl_khr_none cl_khr_fp64 cl_khr_subgroups");
     case 0x105B:
       if (!asked("spirv")) return INVALID_VALUE;
       snprintf(il, sizeof il, "SPIR-V_1.%ld", asked("spirv"));
@@ -257,16 +263,19 @@ int32_t clGetKernelWorkGroupInfo(void* k, void* d, uint32_t what, size_t room, v
   (void)k, (void)d;
   return give(room, place, size, what == 0x11B0 ? &group : &local, sizeof group);
 }
-int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* first, const size_t* items,
+int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* begin, const size_t* items,
                                const size_t* group, uint32_t n, void* const* events, void** event) {
   static int calls = 0;
-  (void)q, (void)k, (void)first, (void)n, (void)events;
+  (void)q, (void)begin, (void)n, (void)events;
   for (uint32_t axis = 0; axis < axes; ++axis)
     if (items[axis] % group[axis] != 0) return INVALID_WORK_GROUP_SIZE;
   note("kernel");
   int dummy = __atomic_load_n(&calls, __ATOMIC_RELAXED);
   if (fails("lost", &calls)) return INVALID_QUEUE;
-  return enqueued(fails("resources", &dummy) ? OUT_OF_RESOURCES : 0, event);
+  const int32_t number = enqueued(fails("resources", &dummy) ? OUT_OF_RESOURCES : 0, event);
+  const int first = __atomic_exchange_n(&((struct object*)k)->seen, 1, __ATOMIC_RELAXED) == 0;
+  if (first && number == 0 && event != NULL && asked("builds-late")) (*(struct object**)event)->more = 100000000;
+  return number;
 }
 int32_t clEnqueueWriteBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, const void* from, uint32_t n,
                              void* const* events, void** event) {
@@ -289,8 +298,8 @@ int32_t clWaitForEvents(uint32_t n, void* const* events) {
 }
 /* Each moment is a microsecond after the one that was asked for before. */
 int32_t clGetEventProfilingInfo(void* e, uint32_t what, size_t room, void* place, size_t* size) {
-  const int64_t now = __atomic_add_fetch(&ticks, 1000, __ATOMIC_RELAXED);
-  (void)e, (void)what;
+  const int64_t more = what == 0x1283 ? ((const struct object*)e)->more : 0;
+  const int64_t now = __atomic_add_fetch(&ticks, 1000 + more, __ATOMIC_RELAXED);
   return give(room, place, size, &now, sizeof now);
 }
 int32_t clEnqueueMarkerWithWaitList(void* q, uint32_t n, void* const* events, void** event) {

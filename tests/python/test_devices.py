@@ -106,6 +106,17 @@ def test_a_peak_is_kept(program, fake, tmp_path):
     assert (tmp_path / "log").read_text().splitlines().count("source") == 1
 
 
+def test_kernels_that_are_built_when_they_are_launched(program, fake):
+    """As PoCL does: the time of the first launch is no measure."""
+    peaks = []
+    for how in ("", "builds-late"):
+        outcome = process.run([program, "devices", "--measure", "--json"], timeout=120,
+                              env={**os.environ, **fake(how), "AGLOW_CACHE_DIR": "off"})
+        device = json.loads(outcome.out)["devices"][0]
+        peaks.append((device["peak_gflops"], device["peak_gbytes_per_s"]))
+    assert peaks[1] == pytest.approx(peaks[0])
+
+
 def test_no_driver(program, run, no_drivers):
     if process.is_sanitized(str(program)):
         pytest.skip("what the loader leaves behind is not ours")
