@@ -62,7 +62,7 @@ def test_bits(program, tmp_path, name, language):
 @pytest.mark.parametrize("how", ["own", "pairs"])
 def test_f64(program, tmp_path, how):
     """In pairs they need no device that has them."""
-    path, value = tmp_path / "wide.onnx", np.linspace(-2, 2, 12).reshape(3, 4)
+    path, value = tmp_path / "tanh_product.onnx", np.linspace(-2, 2, 12).reshape(3, 4)
     graph = helper.make_graph(
         [helper.make_node("Tanh", ["x"], ["t"]), helper.make_node("MatMul", ["t", "w"], ["y"])], "g",
         [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [3, 4])],
@@ -73,9 +73,9 @@ def test_f64(program, tmp_path, how):
     check(program, "run", path, "--backend", "opencl", "--f64", how, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "expected")
     expected = np.load(tmp_path / "expected" / "0.npy")
     bundle = DeviceBundle(program, tmp_path, path, "--f64", how)
-    host = (tmp_path / "out" / "wide.c").read_text()
+    host = (tmp_path / "out" / "tanh_product.c").read_text()
     assert f"AGLOW_NEEDS_F64 = {int(how == 'own')}, AGLOW_F64_PAIRS = {int(how == 'pairs')}" in host
-    bundle.build("wide")
+    bundle.build("tanh_product")
     assert bundle.run(bundle.memory({"X": value})) == ["open 0", "run 0 0"]
     assert bundle.output("Y", expected) == expected.tobytes()
     np.testing.assert_allclose(expected, np.tanh(value) @ (np.arange(16.0).reshape(4, 4) / 7), rtol=2.0 ** -43)
