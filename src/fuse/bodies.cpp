@@ -196,13 +196,10 @@ size_t Bodies::operandCount(const std::vector<const Instr*>& steps) const {
       if (operand.region != kNoRegion) ++reads[operand.region];
   size_t local = 0;
   for (const Instr* step : steps)
-    for (const Operand& result : step->results()) {
-      if (result.region == kNoRegion) continue;
-      const int32_t inside = reads[result.region];
-      if (program_[result.region].as<Allocated>() != nullptr && inside > 0 &&
-          inside == dependences_.reads(result.region))
-        ++local;
-    }
+    forEachResult(*step, [&](RegionId result) {
+      const int32_t inside = reads[result];
+      if (program_[result].as<Allocated>() != nullptr && inside > 0 && inside == dependences_.reads(result)) ++local;
+    });
   return reads.size() - local;
 }
 

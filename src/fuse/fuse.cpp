@@ -20,14 +20,13 @@ Instr fuse(std::vector<Instr> body, bool anchored, Program& program, const Depen
   for (const Instr& step : body)
     for (const Operand& input : step.inputs())
       if (input.region != kNoRegion) ++readInside[input.region];
-  for (Instr& step : body) {
-    for (const Operand& result : step.results()) {
-      Region& region = program[result.region];
-      const auto it = readInside.find(result.region);
-      if (region.as<Allocated>() != nullptr && it != readInside.end() && it->second == dependences.reads(result.region))
+  for (const Instr& step : body)
+    forEachResult(step, [&](RegionId result) {
+      Region& region = program[result];
+      const auto it = readInside.find(result);
+      if (region.as<Allocated>() != nullptr && it != readInside.end() && it->second == dependences.reads(result))
         region.source = Local{};
-    }
-  }
+    });
   Instr fused{.kind = Instr::Kind::Fused, .predicate = body.front().predicate, .origin = joinedOrigin(body)};
   if (anchored) fused.plan = std::move(body.front().plan);
   for (Instr& step : body) {

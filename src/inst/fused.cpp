@@ -61,7 +61,7 @@ public:
     AGLOW_OK(findForm());
     for (const Instr* step : steps_) {
       AGLOW_OK(checkStep(*step));
-      for (const Operand& result : step->results()) inside_.emplace(result.region, step);
+      forEachResult(*step, [&](RegionId result) { inside_.emplace(result, step); });
     }
     return form_;
   }
@@ -133,7 +133,7 @@ std::vector<int> stagesOf(const Program& program, BodySteps steps) {
       if (const auto it = ready.find(operand.region); it != ready.end()) stage = std::max(stage, it->second);
     stages.push_back(stage);
     const bool reduces = reducedRow(program, *step) > 0;
-    for (const Operand& result : step->results()) ready[result.region] = reduces ? stage + 1 : stage;
+    forEachResult(*step, [&](RegionId result) { ready[result] = reduces ? stage + 1 : stage; });
   }
   return stages;
 }
@@ -202,7 +202,7 @@ bool isNeededAfter(const Instr& fused, const Instr& writer, RegionId input, Regi
     if (std::none_of(inputs.begin(), inputs.end(), [&](const Operand& o) { return following.contains(o.region); }))
       continue;
     if (after) return true;
-    for (const Operand& made : instr.results()) following.insert(made.region);
+    forEachResult(instr, [&](RegionId made) { following.insert(made); });
   }
   return false;
 }

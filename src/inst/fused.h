@@ -18,6 +18,12 @@ using BodySteps = std::span<const Instr* const>;
 // The body of a fused instruction; any other is its own.
 std::span<const Instr> bodyOf(const Instr& instr);
 std::vector<const Instr*> bodySteps(const Instr& instr);
+// f(region) for the results of a step that are there.
+template <class F>
+void forEachResult(const Instr& step, F&& f) {
+  for (const Operand& result : step.results())
+    if (result.region != kNoRegion) f(result.region);
+}
 
 // How a body runs as one loop nest. Three forms:
 // - data-parallel: every instruction is, and all results have the loop's shape;

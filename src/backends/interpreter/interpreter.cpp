@@ -122,7 +122,7 @@ Result<InterpreterExecutable::LocalPlaces> InterpreterExecutable::placeLocals(co
     int64_t next = 0;
     for (const Instr& step : instr.body)
       for (const Operand& result : step.results()) {
-        if (program[result.region].as<Local>() == nullptr) continue;
+        if (result.region == kNoRegion || program[result.region].as<Local>() == nullptr) continue;
         places.offsets[static_cast<size_t>(result.region)] = next;
         next += alignUp(program[result.region].type.bytes(), Program::kAlignment);
         if (next > kMostLocalBytes)
