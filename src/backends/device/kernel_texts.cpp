@@ -19,17 +19,19 @@ size_t KernelTexts::add(const std::string& text) {
 std::string KernelTexts::nameOf(size_t number) { return fmt::format("kernel_{}", number); }
 
 std::string KernelTexts::text(size_t number) const {
-  const std::string_view placeholder = codegen::Launch::kName;
-  std::string text = texts_[number];
-  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at))
-    text.replace(at, placeholder.size(), nameOf(number));
-  return text;
+  return replaced(texts_[number], codegen::Launch::kName, nameOf(number));
 }
 
 std::string KernelTexts::source(std::string_view prelude) const {
   std::string source(prelude);
   for (size_t i = 0; i < texts_.size(); ++i) source += "\n" + text(i);
   return source;
+}
+
+std::string replaced(std::string text, std::string_view word, std::string_view by) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+    text.replace(at, word.size(), by);
+  return text;
 }
 
 std::string excerpt(const std::string& text, const std::string& log) {

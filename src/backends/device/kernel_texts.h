@@ -24,6 +24,8 @@ private:
   std::vector<std::string> texts_;
 };
 
+// The text with all of one word changed to another.
+std::string replaced(std::string text, std::string_view word, std::string_view by);
 // A text with numbers of lines; of a long one those around the first that the compiler's log names.
 std::string excerpt(const std::string& text, const std::string& log);
 

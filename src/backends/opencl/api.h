@@ -123,3 +123,5 @@ Result<const Api*> openApi();
 Error fault(const char* call, int32_t number);
 
 }  // namespace aglow::opencl
+// The same, where something did.
+inline Status statusOf(const char* call, int32_t number) { return number == kSuccess ? Status() : fault(call, number); }

@@ -36,12 +36,8 @@ std::string spirvWords(std::string_view spirv, const device::SpirvTarget& target
 }
 
 // With the bundle's name in it.
-std::string named(std::string text, const std::string& bundle) {
-  for (const auto& [word, name] :
-       {std::pair<std::string_view, std::string>{"$name", bundle}, {"$NAME", codegen::upperCase(bundle)}})
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + name.size()))
-      text.replace(at, word.size(), name);
-  return text;
+std::string named(const char* text, const std::string& bundle) {
+  return device::replaced(device::replaced(text, "$name", bundle), "$NAME", codegen::upperCase(bundle));
 }
 
 }  // namespace

@@ -18,15 +18,15 @@ Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, cons
   if (transfer.bytes == 0) return {};
   const Api& api = driver.api();
   Event marker = nullptr, done = nullptr;
-  int32_t status = api.EnqueueMarkerWithWaitList(kernels, 0, nullptr, &marker);
-  if (status != kSuccess) return fault("clEnqueueMarkerWithWaitList", status);
+  AGLOW_OK(statusOf("clEnqueueMarkerWithWaitList", api.EnqueueMarkerWithWaitList(kernels, 0, nullptr, &marker)));
   const OwnEvent before(api, marker);
   // Commands of another queue are waited for only once they have left for the device.
   AGLOW_OK(driver.flush(kernels));
   const auto bytes = static_cast<size_t>(transfer.bytes);
-  status = transfer.toDevice ? api.EnqueueWriteBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done)
+  const int32_t status = transfer.toDevice
+                             ? api.EnqueueWriteBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done)
                              : api.EnqueueReadBuffer(queue_.get(), memory, 0, offset, bytes, host, 1, &marker, &done);
-  if (status != kSuccess) return fault(transfer.toDevice ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer", status);
+  AGLOW_OK(statusOf(transfer.toDevice ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer", status));
   done_[number] = done;
   if (place != nullptr)
     *place = done;
@@ -38,8 +38,7 @@ Status CopyQueue::start(const Driver& driver, Queue kernels, size_t number, cons
 Status CopyQueue::wait(const Driver& driver, Queue kernels, size_t number) {
   Event done = done_[number];
   if (done == nullptr) return {};
-  const int32_t status = driver.api().EnqueueBarrierWithWaitList(kernels, 1, &done, nullptr);
-  return status == kSuccess ? Status() : fault("clEnqueueBarrierWithWaitList", status);
+  return statusOf("clEnqueueBarrierWithWaitList", driver.api().EnqueueBarrierWithWaitList(kernels, 1, &done, nullptr));
 }
 
 Status CopyQueue::finish(const Driver& driver) const { return driver.finish(queue_.get()); }

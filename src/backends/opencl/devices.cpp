@@ -123,10 +123,9 @@ Result<std::vector<Device>> devices() {
                  .hint =
                      "drivers are listed in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says; on Debian and "
                      "Ubuntu, pocl-opencl-icd is one for processors"};
-  if (asked != kSuccess) return fault("clGetPlatformIDs", asked);
+  AGLOW_OK(statusOf("clGetPlatformIDs", asked));
   std::vector<Platform> platforms(count);
-  if (const int32_t got = api->GetPlatformIDs(count, platforms.data(), nullptr); got != kSuccess)
-    return fault("clGetPlatformIDs", got);
+  AGLOW_OK(statusOf("clGetPlatformIDs", api->GetPlatformIDs(count, platforms.data(), nullptr)));
   std::vector<Device> found;
   for (uint32_t p = 0; p < count; ++p) {
     uint32_t number = 0;

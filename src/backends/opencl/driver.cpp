@@ -48,14 +48,14 @@ Status Driver::write(Queue queue, Memory to, uint64_t offset, const void* from, 
   if (bytes == 0) return {};
   const int32_t number =
       api_->EnqueueWriteBuffer(queue, to, 0, offset, static_cast<size_t>(bytes), from, 0, nullptr, event);
-  return number == kSuccess ? Status() : fault("clEnqueueWriteBuffer", number);
+  return statusOf("clEnqueueWriteBuffer", number);
 }
 
 Status Driver::read(Queue queue, Memory from, uint64_t offset, void* to, int64_t bytes, Event* event) const {
   if (bytes == 0) return {};
   const int32_t number =
       api_->EnqueueReadBuffer(queue, from, 0, offset, static_cast<size_t>(bytes), to, 0, nullptr, event);
-  return number == kSuccess ? Status() : fault("clEnqueueReadBuffer", number);
+  return statusOf("clEnqueueReadBuffer", number);
 }
 
 Result<void*> Driver::map(Queue queue, Memory memory, uint64_t bytes, Bits access) const {
@@ -63,26 +63,6 @@ Result<void*> Driver::map(Queue queue, Memory memory, uint64_t bytes, Bits acces
   void* place = api_->EnqueueMapBuffer(queue, memory, 1, access, 0, bytes, 0, nullptr, nullptr, &number);
   if (number != kSuccess || place == nullptr) return fault("clEnqueueMapBuffer", number);
   return place;
-}
-
-Status Driver::unmap(Queue queue, Memory memory, void* bytes) const {
-  const int32_t number = api_->EnqueueUnmapMemObject(queue, memory, bytes, 0, nullptr, nullptr);
-  return number == kSuccess ? Status() : fault("clEnqueueUnmapMemObject", number);
-}
-
-Status Driver::flush(Queue queue) const {
-  const int32_t number = api_->Flush(queue);
-  return number == kSuccess ? Status() : fault("clFlush", number);
-}
-
-Status Driver::wait(Event event) const {
-  const int32_t number = api_->WaitForEvents(1, &event);
-  return number == kSuccess ? Status() : fault("clWaitForEvents", number);
-}
-
-Status Driver::finish(Queue queue) const {
-  const int32_t number = api_->Finish(queue);
-  return number == kSuccess ? Status() : fault("clFinish", number);
 }
 
 }  // namespace aglow::opencl

@@ -32,10 +32,12 @@ public:
   Status read(Queue queue, Memory from, uint64_t offset, void* to, int64_t bytes, Event* event = nullptr) const;
   // Waits until the host sees the bytes of a buffer: not every driver lets go of a place before it is there.
   Result<void*> map(Queue queue, Memory memory, uint64_t bytes, Bits access) const;
-  Status unmap(Queue queue, Memory memory, void* bytes) const;
-  Status flush(Queue queue) const;
-  Status wait(Event event) const;
-  Status finish(Queue queue) const;
+  Status unmap(Queue queue, Memory memory, void* bytes) const {
+    return statusOf("clEnqueueUnmapMemObject", api_->EnqueueUnmapMemObject(queue, memory, bytes, 0, nullptr, nullptr));
+  }
+  Status flush(Queue queue) const { return statusOf("clFlush", api_->Flush(queue)); }
+  Status wait(Event event) const { return statusOf("clWaitForEvents", api_->WaitForEvents(1, &event)); }
+  Status finish(Queue queue) const { return statusOf("clFinish", api_->Finish(queue)); }
 
 private:
   const Api* api_ = nullptr;

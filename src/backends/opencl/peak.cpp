@@ -41,21 +41,13 @@ struct Form {
 };
 constexpr Form kForms[] = {{"float", 1}, {"float4", 4}, {"float16", 16}};
 
-std::string inForm(const char* text, const Form& form) {
-  std::string out = text;
-  const std::string_view word = "VECTOR";
-  for (size_t at = out.find(word); at != std::string::npos; at = out.find(word, at))
-    out.replace(at, word.size(), form.type);
-  return out;
-}
-
 class Prober {
 public:
   static Result<Prober> create(const Device& device, const std::string& cache) {
     Prober prober;
     AGLOW_TRY(prober.driver_, Driver::of(device));
     for (const Form& form : kForms)
-      for (const char* text : {kFlops, kCopy}) prober.kernels_.add(inForm(text, form));
+      for (const char* text : {kFlops, kCopy}) prober.kernels_.add(device::replaced(text, "VECTOR", form.type));
     AGLOW_OK(prober.kernels_.build(device, prober.driver_->context(), cache));
     AGLOW_TRY(prober.queue_, prober.driver_->makeQueue(kQueueProfiling));
     const uint64_t bytes = std::min({uint64_t{256} << 20, device.allocationBytes / 2, device.globalBytes / 8});
@@ -114,8 +106,7 @@ private:
 
   template <class T>
   Status argument(const OwnKernel& kernel, uint32_t at, const T& value) const {
-    const int32_t number = driver_->api().SetKernelArg(kernel.get(), at, sizeof value, &value);
-    return number == kSuccess ? Status() : fault("clSetKernelArg", number);
+    return statusOf("clSetKernelArg", driver_->api().SetKernelArg(kernel.get(), at, sizeof value, &value));
   }
 
   // Of several launches: into the first PoCL counts the building of the kernel for its group.
@@ -132,9 +123,8 @@ private:
     const Api& api = driver_->api();
     Event event = nullptr;
     const Stopwatch watch;
-    const int32_t number =
-        api.EnqueueNDRangeKernel(queue_.get(), kernel.get(), 1, nullptr, &items, &group_, 0, nullptr, &event);
-    if (number != kSuccess) return fault("clEnqueueNDRangeKernel", number);
+    AGLOW_OK(statusOf("clEnqueueNDRangeKernel", api.EnqueueNDRangeKernel(queue_.get(), kernel.get(), 1, nullptr, &items,
+                                                                         &group_, 0, nullptr, &event)));
     const OwnEvent owner(api, event);
     AGLOW_OK(driver_->finish(queue_.get()));
     const double waited = watch.seconds();

@@ -6,8 +6,8 @@ namespace aglow::opencl {
 
 Result<uint64_t> timeOf(const Api& api, Event event, Info moment) {
   uint64_t nanoseconds = 0;
-  const int32_t number = api.GetEventProfilingInfo(event, moment, sizeof nanoseconds, &nanoseconds, nullptr);
-  if (number != kSuccess) return fault("clGetEventProfilingInfo", number);
+  AGLOW_OK(statusOf("clGetEventProfilingInfo",
+                    api.GetEventProfilingInfo(event, moment, sizeof nanoseconds, &nanoseconds, nullptr)));
   return nanoseconds;
 }
 
