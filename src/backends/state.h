@@ -1,7 +1,6 @@
 // The state of a loaded module: memory that begins with given values and stays from run to run.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "inst/program.h"
 #include "support/error.h"
+#include "support/fork.h"
 #include "support/turnstile.h"
 
 namespace aglow {
@@ -64,7 +64,7 @@ private:
   enum class Newest : uint8_t { Host, Both, Device };
   std::vector<Newest> newest_;     // who has the bytes as they are now
   StateDevice* device_ = nullptr;  // the one that has them
-  std::mutex mutex_;               // of what moves between both while several read
+  ForkMutex mutex_;                // of what moves between both while several read
   SharedTurns turns_;
 };
 

@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <future>
+#include <thread>
+
 #include "backends/device/memory_plan.h"
 #include "backends/device/steps.h"
 #include "backends/device/weight_store.h"
 #include "backends/state.h"
+#include "in_child.h"
 #include "inst/text.h"
 
 namespace aglow {
@@ -175,7 +179,7 @@ TEST(WeightStore, UsesTheHostsMemoryWhereTheDeviceReachesIt) {
   EXPECT_EQ(one->at(0).buffer, other->at(0).buffer);
 }
 
-class CountingDevice final : public StateDevice {
+class CountingDevice : public StateDevice {
 public:
   Status toDevice(size_t index, const std::byte* bytes) override {
     sent.push_back(index);
@@ -217,6 +221,31 @@ TEST(StateOnADevice, MovesOnlyWhenSomeoneAsks) {
   EXPECT_EQ(state.read(0).error().code, Code::Device);
   state.reset();
   EXPECT_THAT(state.read(0)->doubles(), ElementsAre(1));
+}
+
+TEST(StateOnADevice, IsReadInAForkedChildWhileItsParentReads) {
+  struct Slow final : CountingDevice {
+    Status toHost(size_t index, std::byte* bytes) override {
+      reached.set_value();
+      goOn.get_future().wait();
+      return CountingDevice::toHost(index, bytes);
+    }
+    std::promise<void> reached, goOn;
+  };
+  const std::vector<Program> programs = {programWith({{"a", floats(1), {SplatInit{1}}}})};
+  State state(programs);
+  Slow device;
+  ASSERT_TRUE(state.bringTo(device).ok());
+  state.leftOn(device);
+  std::thread reading([&] { EXPECT_TRUE(state.read(0).ok()); });
+  device.reached.get_future().wait();
+  EXPECT_TRUE(testing_support::inChild([&] {
+    state.reset();
+    const auto value = state.read(0);
+    return value.ok() && value->doubles() == std::vector<double>{1};
+  }));
+  device.goOn.set_value();
+  reading.join();
 }
 
 }  // namespace
