@@ -15,6 +15,7 @@ from harness import process
 from onnx import TensorProto, helper, numpy_helper
 
 HERE = pathlib.Path(__file__).resolve().parent
+COUNTER = HERE.parents[1] / "examples" / "counter" / "counter.graph"
 
 
 def perceptron(folder):
@@ -437,6 +438,42 @@ print(aglow.compile({str(tmp_path / 'model.onnx')!r}, backend="cpu", cache="off"
     assert len(faults) == 2 and all("E601" in fault or "E402" in fault for fault in faults), outcome.out
     assert float(total) == pytest.approx(20, rel=1e-5)
     assert "fake OpenCL" not in outcome.err
+
+
+def test_in_a_forked_child(fake, program, tmp_path):
+    """Which has none of the driver's threads: it says so, where it would wait for ever."""
+    if process.is_sanitized(str(program)):
+        pytest.skip("the Python module is not sanitized")
+    aglow = pytest.importorskip("aglow")
+    script = f"""
+import numpy as np, aglow, os, sys
+step = np.float32(1)
+early = os.fork()
+model = aglow.compile({str(COUNTER)!r}, backend="opencl", cache="off")
+model["add"](step)
+if early == 0:  # who forks before has a driver of its own
+    os._exit(0)
+child = os.fork()
+if child == 0:
+    said = 0
+    for attempt in (lambda: model["add"](step), lambda: dict(model.state),
+                    lambda: aglow.compile({str(COUNTER)!r}, backend="opencl", cache="off")):
+        try:
+            attempt()
+        except aglow.Error as fault:
+            said += "E601" in str(fault) and "forked" in str(fault)
+    os.environ["FAKE_OPENCL_LOG"] = {str(tmp_path / 'log')!r}
+    model.close()
+    os._exit(said)
+codes = [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in (early, child)]
+model["add"](step)
+sys.exit(codes != [0, 3])
+"""
+    for how in ("", "discrete"):
+        environment = {**os.environ, **fake(how), "PYTHONPATH": str(pathlib.Path(aglow.__file__).parents[1])}
+        outcome = process.run([sys.executable, "-c", script], env=environment, timeout=120)
+        assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
+        assert not (tmp_path / "log").exists()
 
 
 def test_a_run_ends_with_the_keyboard(fake, program, tmp_path):

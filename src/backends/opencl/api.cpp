@@ -59,7 +59,16 @@ constexpr Name kNames[] = {{-1, "DEVICE_NOT_FOUND"},        {-2, "DEVICE_NOT_AVA
 Result<const Api*> openApi() {
   static const Result<Api> api = load();
   if (!api.ok()) return api.error();
+  AGLOW_OK(api->usable());
   return &*api;
+}
+
+Status Api::usable() const {
+  if (generation == forkGeneration()) return {};
+  return Error{.code = Code::Device,
+               .message = "OpenCL belongs to the process that this one was forked from",
+               .where = {},
+               .hint = "fork before it is used, or start processes otherwise: Python's multiprocessing has 'spawn'"};
 }
 
 Error fault(const char* call, int32_t number) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "support/error.h"
+#include "support/fork.h"
 
 namespace aglow::opencl {
 
@@ -114,6 +115,10 @@ struct Api {
 #define AGLOW_CL(name, result, parameters) result(*name) parameters = nullptr;
   AGLOW_OPENCL_CALLS
 #undef AGLOW_CL
+  uint32_t generation = forkGeneration();
+
+  // Drivers have threads, which a child that this process forks has not: it would wait for them for ever. Device there.
+  Status usable() const;
 };
 
 // Opened once for the process, and never closed: drivers have threads of their own. Device where there is no loader.
@@ -121,7 +126,7 @@ Result<const Api*> openApi();
 
 // What went wrong in a call, by the standard's name of its number; OutOfMemory where that is why.
 Error fault(const char* call, int32_t number);
-
-}  // namespace aglow::opencl
 // The same, where something did.
 inline Status statusOf(const char* call, int32_t number) { return number == kSuccess ? Status() : fault(call, number); }
+
+}  // namespace aglow::opencl

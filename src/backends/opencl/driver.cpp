@@ -11,6 +11,7 @@ namespace aglow::opencl {
 Result<std::shared_ptr<Driver>> Driver::of(const Device& device) {
   static std::mutex mutex;
   static std::map<DeviceId, std::weak_ptr<Driver>> inUse;
+  AGLOW_OK(device.api->usable());
   const std::lock_guard lock(mutex);
   std::weak_ptr<Driver>& known = inUse[device.id];
   if (std::shared_ptr<Driver> driver = known.lock(); driver != nullptr && !driver->lost_) return driver;

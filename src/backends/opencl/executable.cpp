@@ -103,6 +103,7 @@ protected:
 
   Status execute(RunContext& given, size_t function, std::span<const std::byte* const> inputs,
                  std::span<std::byte* const> outputs, RunObserver* observer) override {
+    AGLOW_OK(driver_->api().usable());
     auto& context = static_cast<Context&>(given);
     const Loaded& loaded = programs_[function];
     Status done = filled(context);
@@ -415,6 +416,7 @@ private:
     return sent;
   }
   Status toHost(size_t index, std::byte* to) override {
+    AGLOW_OK(driver_->api().usable());
     const auto& [bound, bytes] = stateAt(index);
     const Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, to, bytes);
     AGLOW_OK(driver_->finish(stateQueue_.get()));

@@ -19,7 +19,7 @@ public:
     return *this;
   }
   ~Handle() {
-    if (handle_ != nullptr) (api_->*Release)(handle_);
+    if (handle_ != nullptr && api_->usable().ok()) (api_->*Release)(handle_);
   }
 
   T get() const { return handle_; }

@@ -27,7 +27,7 @@ Staging& Staging::operator=(Staging&& other) noexcept {
 }
 
 Staging::~Staging() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || !driver_->api().usable().ok()) return;
   // Of a lost device nothing is expected any more.
   const Status unmapped = driver_->unmap(queue_, memory_.get(), data_);
   if (unmapped.ok()) static_cast<void>(driver_->finish(queue_));
