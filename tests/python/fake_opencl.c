@@ -1,13 +1,14 @@
 /* A libOpenCL.so.1 with one device that computes nothing and is and fails as FAKE_OPENCL says, for tests of faults and
    of memory. Faults are no-platform, no-device, no-f64, small, build, binary, memory, resources, lost, lost-waiting,
    slow, and of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call
-   that fails, and that of memory-once:N of the only one. `discrete` has memory of its own, `narrow` addresses of 32
-   bits, `no-clock` and `no-groups` do not tell theirs, and spirv:N takes SPIR-V 1.N; with `builds-late` the first
-   launch of each kernel takes 100 ms; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a
-   kernel's group and what kernels need of local memory, and `rusticl` is the platform's name; the device's has
-   `quotes`, or `bytes` that are no UTF-8. Words stand beside each other with commas. Objects that are not released are
-   counted, and the count is printed when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file
-   that gets a line for each call of interest, with its bytes. */
+   that fails, and that of memory-once:N of the only one; with call:N the Nth of all calls that may fail does, alone,
+   and says `unlucky` in the log. `caches` keeps bytes of its own of the host's memory, as OpenCL allows; `discrete`
+   has memory of its own, `narrow` addresses of 32 bits, `no-clock` and `no-groups` do not tell theirs, and spirv:N
+   takes SPIR-V 1.N; with `builds-late` the first launch of each kernel takes 100 ms; all:N, buffer:N, group:N and
+   local:N bound the memory, a buffer, the items of a kernel's group and what kernels need of local memory, and
+   `rusticl` is the platform's name; the device's has `quotes`, or `bytes` that are no UTF-8. Words stand beside each
+   other with commas. Objects that are not released are counted, and the count is printed when the process ends; what
+   is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of interest, with its bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ struct object {
   uint32_t mark;
   void* bytes;  /* of a buffer that was mapped */
   void* host;   /* of one that is the host's */
+  size_t room;  /* of its own bytes of the host's */
   int il;       /* of a program: it came as SPIR-V */
   int seen;     /* a kernel that was launched before */
   int64_t more; /* of an event: nanoseconds that it took besides */
@@ -183,7 +185,12 @@ void* clCreateBuffer(void* c, uint64_t flags, size_t bytes, void* host, int32_t*
   struct object* buffer = made(status, number);
   (void)c;
   note_bytes((flags & 8) != 0 ? "wrapped" : (flags & 16) != 0 ? "pinned" : "buffer", bytes);
-  if (buffer != NULL) buffer->host = host;
+  if (buffer == NULL) return NULL;
+  buffer->host = host;
+  if (host == NULL || !asked("caches")) return buffer;
+  buffer->bytes = malloc(bytes);
+  buffer->room = bytes;
+  memcpy(buffer->bytes, host, bytes);
   return buffer;
 }
 void* clEnqueueMapBuffer(void* q, void* m, uint32_t wait, uint64_t flags, size_t at, size_t bytes, uint32_t n,
@@ -202,6 +209,8 @@ int32_t clEnqueueUnmapMemObject(void* q, void* m, void* bytes, uint32_t n, void*
   note("unmap");
   return 0;
 }
+  if ((*status = unlucky() ? INVALID_QUEUE : 0) != 0) return NULL;
+  if (buffer->room != 0) memcpy(buffer->host, buffer->bytes, buffer->room);
 void* clCreateProgramWithSource(void* c, uint32_t n, const char** texts, const size_t* sizes, int32_t* status) {
   (void)c, (void)n, (void)texts, (void)sizes;
   note("source");
@@ -271,6 +280,7 @@ int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* be
     if (items[axis] % group[axis] != 0) return INVALID_WORK_GROUP_SIZE;
   note("kernel");
   int dummy = __atomic_load_n(&calls, __ATOMIC_RELAXED);
+  if (unlucky()) return INVALID_QUEUE;
   if (fails("lost", &calls)) return INVALID_QUEUE;
   const int32_t number = enqueued(fails("resources", &dummy) ? OUT_OF_RESOURCES : 0, event);
   const int first = __atomic_exchange_n(&((struct object*)k)->seen, 1, __ATOMIC_RELAXED) == 0;
@@ -309,6 +319,7 @@ int32_t clEnqueueMarkerWithWaitList(void* q, uint32_t n, void* const* events, vo
 int32_t clEnqueueBarrierWithWaitList(void* q, uint32_t n, void* const* events, void** event) {
   (void)q, (void)n, (void)events;
   return enqueued(0, event);
+  if (unlucky()) return INVALID_QUEUE;
 }
 int32_t clFlush(void* q) {
   (void)q;

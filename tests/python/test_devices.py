@@ -476,6 +476,18 @@ sys.exit(codes != [0, 3])
         assert not (tmp_path / "log").exists()
 
 
+def test_what_is_in_and_out_on_a_driver_with_copies(fake, program, tmp_path):
+    """A buffer of the host's memory may have copies of the bytes from when it was made until it is mapped."""
+    path = tmp_path / "both.graph"
+    path.write_text("module {\n  placeholder @x : f32[64]\n  func @main {\n    %y = Relu(@x)\n    Save(%y, @x)\n  }\n}\n")
+    value = np.arange(64, dtype=np.float32)
+    np.save(tmp_path / "x.npy", value)
+    outcome = process.run([program, "run", path, "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path],
+                          timeout=120, env={**os.environ, **fake("caches"), "AGLOW_CACHE_DIR": "off"})
+    assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
+    np.testing.assert_array_equal(np.load(tmp_path / "0.npy"), value)  # the device computes nothing
+
+
 def test_a_run_ends_with_the_keyboard(fake, program, tmp_path):
     """Ctrl-C in Python ends a run on a device between two batches, and the device is done with the memory then."""
     if process.is_sanitized(str(program)):

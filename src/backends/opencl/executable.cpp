@@ -312,13 +312,13 @@ private:
       const Region& region = loaded.program[id];
       if (plan_.inHost(region) || region.type.bytes() == 0) continue;
       const size_t number = plan_.declared.find(region.name)->second;
+      // Before there is a buffer of them: the driver may take a copy then.
+      if (const auto input = host.inputs.find(id); input != host.inputs.end())
+        copyBytes(bytes, input->second, region.type.bytes());
       Memory memory = borrowed.add(bytes, static_cast<uint64_t>(region.type.bytes()));
       const Slot& slot = plan_.slots[number];
       run.bound[number] = memory != nullptr ? Bound{memory, 0} : Bound{ioOf(run, slot), slot.offset};
-      if (memory == nullptr) continue;
-      inPlace[id] = memory;
-      if (const auto input = host.inputs.find(id); input != host.inputs.end())
-        copyBytes(bytes, input->second, region.type.bytes());
+      if (memory != nullptr) inPlace[id] = memory;
     }
     for (const auto& [step, argument] : loaded.ioArguments)
       AGLOW_OK(setArgument(run, loaded, loaded.steps[step], run.kernels[function][step], argument));
