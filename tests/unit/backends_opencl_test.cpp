@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -83,6 +84,15 @@ TEST_F(OnDevice, KeepsStateFromRunToRun) {
   executable->state().reset();
   EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(1, 2));
 }
+  // A run that ends by an exception has changed it as well.
+  struct Throws final : DeviceObserver {
+    void begin(size_t) override {}
+    void end(size_t) override {}
+    void ran(size_t, Time, Time) override { throw std::bad_alloc(); }
+    void copied(std::string_view, int64_t, Time, Time) override {}
+  } observer;
+  EXPECT_EQ(executable->run(std::vector{step}, &observer, add).error().code, Code::OutOfMemory);
+  EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(11, 22));
 
 constexpr const char* kGather = R"(module {
   placeholder @x : f32[3,2]

@@ -108,10 +108,9 @@ protected:
     const Loaded& loaded = programs_[function];
     Status done = filled(context);
     if (done.ok() && loaded.readsState) done = state().bringTo(*this);
-    if (done.ok()) {
-      done = runOnce(*context.run, function, HostBytes(loaded.program, inputs, outputs), observer);
-      if (loaded.writesState) state().leftOn(*this);
-    }
+    // Also where the run does not end well, or throws.
+    if (done.ok() && loaded.writesState) state().leftOn(*this);
+    if (done.ok()) done = runOnce(*context.run, function, HostBytes(loaded.program, inputs, outputs), observer);
     if (!done.ok() && done.error().code == Code::Device) driver_->lose();
     return done;
   }
@@ -196,9 +195,10 @@ private:
 
   Status filled(Context& context) const {
     if (context.run) return {};
-    Status made = fill(context.run.emplace());
-    if (!made.ok()) context.run.reset();
-    return made;
+    DeviceRun run;
+    AGLOW_OK(fill(run));
+    context.run = std::move(run);
+    return {};
   }
 
   Status fill(DeviceRun& run) const {
