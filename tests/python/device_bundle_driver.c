@@ -30,12 +30,16 @@ int main(int count, char **words) {
   OWN(_device) *device = NULL;
   int status, call;
   if (count != 4) return 11;
+  if (OWN(_open)(NULL, NULL, &device) != 2 || strstr(OWN(_words)(device), "constants") == NULL) return 19;
+  OWN(_close)(device);
   constants = readFile(words[1], CONSTANTS_BYTES);
   memory = readFile(words[3], MUTABLE_BYTES);
   status = OWN(_open)(getenv("DEVICE"), constants, &device);
   free(constants); /* not needed any more */
   printf("open %d\n", status);
   if (status != 0) puts(OWN(_words)(device));
+  /* What did not open runs nothing. */
+  if (ENTRY(device, status == 0 ? NULL : memory) != (status == 0 ? 2 : 3)) return 20;
   for (call = 0; call < atoi(words[2]) && status == 0; ++call) {
     const int result = ENTRY(device, memory);
     printf("run %d %d\n", result & 15, result >> 4);

@@ -70,6 +70,15 @@ static void note_bytes(const char* word, size_t bytes) {
   fclose(file);
 }
 static void note(const char* word) { note_bytes(word, 0); }
+/* Whether this is the call that fails, counted from when the word was given. */
+static int unlucky(void) {
+  static long given = 0, left = 0;
+  const long number = asked("call");
+  if (__atomic_exchange_n(&given, number, __ATOMIC_RELAXED) != number) left = number;
+  if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) != 0) return 0;
+  note("unlucky");
+  return 1;
+}
 static int32_t give(size_t room, void* place, size_t* size, const void* value, size_t bytes) {
   if (size != NULL) *size = bytes;
   if (place != NULL && room >= bytes) memcpy(place, value, bytes);
@@ -85,10 +94,12 @@ static void* object(void) {
   return made;
 }
 static void* made(int32_t* status, int32_t number) {
+  if (number == 0 && unlucky()) number = INVALID_QUEUE;
   if (status != NULL) *status = number;
   return number == 0 ? object() : NULL;
 }
 static int32_t enqueued(int32_t number, void** event) {
+  if (number == 0 && unlucky()) number = INVALID_QUEUE;
   if (event != NULL && number == 0) *event = object();
   return number;
 }
@@ -198,19 +209,18 @@ void* clEnqueueMapBuffer(void* q, void* m, uint32_t wait, uint64_t flags, size_t
   struct object* buffer = m;
   (void)q, (void)wait, (void)flags, (void)at, (void)n, (void)events, (void)event;
   note_bytes("map", bytes);
+  if ((*status = unlucky() ? INVALID_QUEUE : 0) != 0) return NULL;
+  if (buffer->room != 0) memcpy(buffer->host, buffer->bytes, buffer->room);
   if (buffer->host == NULL && buffer->bytes == NULL) buffer->bytes = calloc(1, bytes);
-  *status = 0;
   return buffer->host != NULL ? buffer->host : buffer->bytes;
 }
 int32_t clEnqueueUnmapMemObject(void* q, void* m, void* bytes, uint32_t n, void* const* events, void** event) {
   struct object* buffer = m;
-  (void)q, (void)n, (void)events, (void)event;
+  (void)q, (void)n, (void)events;
   if (bytes != buffer->host && bytes != buffer->bytes) abort();
   note("unmap");
-  return 0;
+  return enqueued(0, event);
 }
-  if ((*status = unlucky() ? INVALID_QUEUE : 0) != 0) return NULL;
-  if (buffer->room != 0) memcpy(buffer->host, buffer->bytes, buffer->room);
 void* clCreateProgramWithSource(void* c, uint32_t n, const char** texts, const size_t* sizes, int32_t* status) {
   (void)c, (void)n, (void)texts, (void)sizes;
   note("source");
@@ -253,7 +263,7 @@ int32_t clBuildProgram(void* p, uint32_t n, void* const* d, const char* options,
   (void)n, (void)d, (void)f, (void)u;
   /* Without f64, kernels have to do without. */
   if (fails("no-f64", NULL) && !program->il && strstr(options, "-DPAIRS") == NULL) return BUILD_FAILURE;
-  return fails(program->il ? "il-build" : "build", NULL) ? BUILD_FAILURE : 0;
+  return fails(program->il ? "il-build" : "build", NULL) ? BUILD_FAILURE : unlucky() ? INVALID_QUEUE : 0;
 }
 int32_t clGetProgramBuildInfo(void* p, void* d, uint32_t what, size_t room, void* place, size_t* size) {
   (void)p, (void)d, (void)what;
@@ -265,11 +275,12 @@ void* clCreateKernel(void* p, const char* name, int32_t* status) {
 }
 int32_t clSetKernelArg(void* k, uint32_t at, size_t bytes, const void* value) {
   (void)k, (void)at, (void)bytes, (void)value;
-  return 0;
+  return unlucky() ? INVALID_QUEUE : 0;
 }
 int32_t clGetKernelWorkGroupInfo(void* k, void* d, uint32_t what, size_t room, void* place, size_t* size) {
   const uint64_t group = asked("group") ? (uint64_t)asked("group") : 256, local = (uint64_t)asked("local");
   (void)k, (void)d;
+  if (unlucky()) return INVALID_QUEUE;
   return give(room, place, size, what == 0x11B0 ? &group : &local, sizeof group);
 }
 int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* begin, const size_t* items,
@@ -280,7 +291,6 @@ int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* be
     if (items[axis] % group[axis] != 0) return INVALID_WORK_GROUP_SIZE;
   note("kernel");
   int dummy = __atomic_load_n(&calls, __ATOMIC_RELAXED);
-  if (unlucky()) return INVALID_QUEUE;
   if (fails("lost", &calls)) return INVALID_QUEUE;
   const int32_t number = enqueued(fails("resources", &dummy) ? OUT_OF_RESOURCES : 0, event);
   const int first = __atomic_exchange_n(&((struct object*)k)->seen, 1, __ATOMIC_RELAXED) == 0;
@@ -304,11 +314,12 @@ int32_t clWaitForEvents(uint32_t n, void* const* events) {
   const struct timespec pause = {0, 100000000};
   (void)n, (void)events;
   if (fails("slow", NULL)) nanosleep(&pause, NULL);
-  return fails("lost-waiting", NULL) ? OUT_OF_RESOURCES : 0;
+  return fails("lost-waiting", NULL) ? OUT_OF_RESOURCES : unlucky() ? INVALID_QUEUE : 0;
 }
 /* Each moment is a microsecond after the one that was asked for before. */
 int32_t clGetEventProfilingInfo(void* e, uint32_t what, size_t room, void* place, size_t* size) {
   const int64_t more = what == 0x1283 ? ((const struct object*)e)->more : 0;
+  if (unlucky()) return INVALID_QUEUE;
   const int64_t now = __atomic_add_fetch(&ticks, 1000 + more, __ATOMIC_RELAXED);
   return give(room, place, size, &now, sizeof now);
 }
@@ -319,17 +330,16 @@ int32_t clEnqueueMarkerWithWaitList(void* q, uint32_t n, void* const* events, vo
 int32_t clEnqueueBarrierWithWaitList(void* q, uint32_t n, void* const* events, void** event) {
   (void)q, (void)n, (void)events;
   return enqueued(0, event);
-  if (unlucky()) return INVALID_QUEUE;
 }
 int32_t clFlush(void* q) {
   (void)q;
-  return 0;
+  return unlucky() ? INVALID_QUEUE : 0;
 }
 int32_t clFinish(void* q) {
   static int calls = 0;
   (void)q;
   note("finish");
-  return fails("lost-waiting", &calls) ? OUT_OF_RESOURCES : 0;
+  return fails("lost-waiting", &calls) ? OUT_OF_RESOURCES : unlucky() ? INVALID_QUEUE : 0;
 }
 static int32_t release(void* p) {
   struct object* object = p;

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from bad_models import model, node, zeros
+from device_bundles import DeviceBundle
 from harness import process
 from onnx import TensorProto, helper, numpy_helper
 
@@ -486,6 +487,62 @@ def test_what_is_in_and_out_on_a_driver_with_copies(fake, program, tmp_path):
                           timeout=120, env={**os.environ, **fake("caches"), "AGLOW_CACHE_DIR": "off"})
     assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
     np.testing.assert_array_equal(np.load(tmp_path / "0.npy"), value)  # the device computes nothing
+
+
+@pytest.mark.parametrize("how", ["", "discrete"])
+def test_each_call_fails_once(fake, program, tmp_path, how):
+    """Whichever call of the driver fails: an error of the device, and all objects are released."""
+    if process.is_sanitized(str(program)):
+        pytest.skip("the Python module is not sanitized")
+    aglow = pytest.importorskip("aglow")
+    perceptron(tmp_path)
+    log = tmp_path / "log"
+    script = f"""
+import numpy as np, aglow, os, pathlib
+log, one = pathlib.Path({str(log)!r}), np.float32(1)
+def attempt(path, run):
+    call, faults = 0, 0
+    while call == 0 or "unlucky" in log.read_text():
+        call += 1
+        log.write_text("")
+        os.environ["FAKE_OPENCL"] = f"{how},call:{{call}}"
+        try:
+            model = aglow.compile(path, backend="opencl", cache="off")
+            for _ in range(2):
+                run(model)
+        except aglow.Error as fault:
+            assert "E601" in str(fault), fault
+            faults += 1
+        model = None
+    assert faults > call / 2, (faults, call)
+x = np.load({str(tmp_path / 'x.npy')!r})
+attempt({str(tmp_path / 'model.onnx')!r}, lambda model: model(x))
+attempt({str(COUNTER)!r}, lambda model: (model["add"](one), dict(model.state)))
+"""
+    environment = {**os.environ, **fake(how), "FAKE_OPENCL_LOG": str(log),
+                   "PYTHONPATH": str(pathlib.Path(aglow.__file__).parents[1])}
+    outcome = process.run([sys.executable, "-c", script], env=environment, timeout=120)
+    assert outcome.code == 0 and "fake OpenCL" not in outcome.err, outcome.err
+
+
+def test_each_call_of_a_bundle_fails_once(fake, program, tmp_path):
+    """As above; what did not open whole runs nothing, which device_bundle_driver.c looks at."""
+    if not pathlib.Path("/usr/include/CL/cl.h").is_file():
+        pytest.skip("OpenCL's headers are not installed")
+    log = tmp_path / "log"
+    bundle = DeviceBundle(program, tmp_path, products(tmp_path, [(64, 64), (64, 32)], 2), **fake(""))
+    bundle.build("products", loader=["-L" + fake("")["LD_LIBRARY_PATH"], "-l:libOpenCL.so.1"])
+    memory = bytes(bundle.number("MUTABLE_BYTES"))
+    call, opened = 0, {"open 0": 0, "open 5": 0}
+    while call == 0 or "unlucky" in log.read_text():
+        call += 1
+        log.write_text("")
+        opened[bundle.run(memory, **fake(f"call:{call}"), FAKE_OPENCL_LOG=str(log))[0]] += 1
+    assert opened["open 5"] > 20 and opened["open 0"] > 5, opened
+    # Memory is told from the device as in test_faults.
+    for how, said in [("memory", "open 6"), ("resources", "run 6 "), ("lost", "run 5 "), ("lost-waiting", "open 5"),
+                      ("resources,lost-waiting:2", "run 5 ")]:
+        assert any(line.startswith(said) for line in bundle.run(memory, **fake(how))), how
 
 
 def test_a_run_ends_with_the_keyboard(fake, program, tmp_path):

@@ -90,6 +90,7 @@ struct $name_device {
   cl_kernel kernels[AGLOW_STEPS];
   int kernel_count;
   uint8_t *start; /* of the state */
+  int ready;      /* opened whole */
   struct fault faults[AGLOW_FAULT_COUNT];
   char words[4096];
 };
@@ -103,7 +104,9 @@ static int aglow_say($name_device *device, int status, const char *format, ...) 
 }
 
 static int aglow_failed($name_device *device, const char *call, cl_int number) {
-  const int memory = number == CL_MEM_OBJECT_ALLOCATION_FAILURE || number == CL_OUT_OF_HOST_MEMORY;
+  /* clFinish, which allocates nothing, has it of a device that failed. */
+  const int memory = number == CL_MEM_OBJECT_ALLOCATION_FAILURE || number == CL_OUT_OF_HOST_MEMORY ||
+                     (number == CL_OUT_OF_RESOURCES && strcmp(call, "clFinish") != 0);
   return aglow_say(device, memory ? $NAME_NO_MEMORY : $NAME_DEVICE_FAULT, "%s failed with error %d", call, (int)number);
 }
 
@@ -273,9 +276,11 @@ static int aglow_prepare($name_device *device, const struct entry *entry) {
   return $NAME_OK;
 }
 
+/* A device that failed is why no memory was left for a command after it. */
 static int aglow_finish($name_device *device, int status) {
   const cl_int number = clFinish(device->queue);
-  return status == $NAME_OK && number != CL_SUCCESS ? aglow_failed(device, "clFinish", number) : status;
+  const int tells = status != $NAME_OK && $NAME_STATUS(status) != $NAME_NO_MEMORY;
+  return number != CL_SUCCESS && !tells ? aglow_failed(device, "clFinish", number) : status;
 }
 
 static int aglow_put($name_device *device, int buffer, size_t offset, size_t bytes, const void *from) {
@@ -310,7 +315,9 @@ static int aglow_load($name_device *device, const uint8_t *constants) {
       memcpy(device->start + aglow_initials[i].offset, constants + aglow_initials[i].from, aglow_initials[i].bytes);
   status = aglow_put(device, AGLOW_WEIGHTS, 0, $NAME_CONSTANTS_BYTES, constants);
   if (status == $NAME_OK) status = aglow_put(device, AGLOW_STATE, 0, aglow_buffer_bytes[AGLOW_STATE], device->start);
-  return aglow_finish(device, status);
+  status = aglow_finish(device, status);
+  device->ready = status == $NAME_OK;
+  return status;
 }
 
 int $name_check(const uint8_t *constants) {
@@ -323,9 +330,10 @@ int $name_check(const uint8_t *constants) {
 
 int $name_open(const char *wanted, const uint8_t *constants, $name_device **opened) {
   int status;
-  if (opened == NULL || constants == NULL) return $NAME_BAD_MEMORY;
+  if (opened == NULL) return $NAME_BAD_MEMORY;
   *opened = ($name_device *)calloc(1, sizeof **opened);
   if (*opened == NULL) return $NAME_NO_MEMORY;
+  if (constants == NULL) return aglow_say(*opened, $NAME_BAD_MEMORY, "the address of the constants is null");
   if ((status = $name_check(constants)) != $NAME_OK)
     return aglow_say(*opened, status, "the constants are damaged, or of another layout than the kernels'");
   if ((status = aglow_choose(*opened, wanted)) != $NAME_OK) return status;
@@ -348,6 +356,13 @@ void $name_close($name_device *device) {
 }
 
 /* ---- runs ---- */
+
+/* What all of them need. Of a device that did not open the words stay. */
+static int aglow_ready($name_device *device, const void *memory) {
+  if (device == NULL) return $NAME_BAD_MEMORY;
+  if (!device->ready) return $NAME_BAD_DEVICE;
+  return memory == NULL ? aglow_say(device, $NAME_BAD_MEMORY, "the address of the memory is null") : $NAME_OK;
+}
 
 static int aglow_enqueue($name_device *device, const struct entry *entry, cl_kernel *kernels, uint8_t *memory) {
   const size_t fault_bytes = (size_t)entry->checked_count * sizeof(struct fault);
@@ -379,8 +394,7 @@ static int aglow_run($name_device *device, int number, uint8_t *memory) {
   const struct entry *entry = &aglow_entries[number];
   cl_kernel *kernels;
   int status, i;
-  if (device == NULL || memory == NULL) return $NAME_BAD_MEMORY;
-  if (device->start == NULL) return $NAME_BAD_DEVICE; /* it was never opened whole */
+  if ((status = aglow_ready(device, memory)) != $NAME_OK) return status;
   kernels = device->kernels;
   for (i = 0; i < number; ++i) kernels += aglow_entries[i].step_count;
   /* Also after a fault: commands before it may still use the memory. */
@@ -396,19 +410,21 @@ static int aglow_run($name_device *device, int number, uint8_t *memory) {
 
 const char* bundleState() {
   return R"(
-int $name_state_init($name_device *device) {
-  if (device == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
-  return aglow_finish(device, aglow_put(device, AGLOW_STATE, 0, $NAME_STATE_BYTES, device->start));
+static int aglow_move_state($name_device *device, uint8_t *state, int out) {
+  const int status = aglow_ready(device, state);
+  if (status != $NAME_OK) return status;
+  return aglow_finish(device, out ? aglow_get(device, AGLOW_STATE, 0, $NAME_STATE_BYTES, state)
+                                  : aglow_put(device, AGLOW_STATE, 0, $NAME_STATE_BYTES, state));
 }
 
-int $name_state_read($name_device *device, uint8_t *state) {
-  if (device == NULL || state == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
-  return aglow_finish(device, aglow_get(device, AGLOW_STATE, 0, $NAME_STATE_BYTES, state));
+int $name_state_init($name_device *device) {
+  return aglow_move_state(device, device == NULL ? NULL : device->start, 0);
 }
+
+int $name_state_read($name_device *device, uint8_t *state) { return aglow_move_state(device, state, 1); }
 
 int $name_state_write($name_device *device, const uint8_t *state) {
-  if (device == NULL || state == NULL || device->start == NULL) return $NAME_BAD_MEMORY;
-  return aglow_finish(device, aglow_put(device, AGLOW_STATE, 0, $NAME_STATE_BYTES, state));
+  return aglow_move_state(device, (uint8_t *)state, 0); /* only read */
 }
 )";
 }
