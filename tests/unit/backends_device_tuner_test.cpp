@@ -8,6 +8,7 @@
 #include "codegen/clike/tile_plan.h"
 #include "graph/builder.h"
 #include "inst/irgen.h"
+#include "support/stop.h"
 
 namespace aglow {
 
@@ -122,6 +123,20 @@ TEST_F(Tuning, LeavesOutWhatDoesNotRun) {
   const Status failed = tune(lost);
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, Code::Device);
+}
+
+// Who comes next measures it.
+TEST_F(Tuning, EndsWhereItIsAskedToStop) {
+  Tuner stopped = tuner(3);
+  {
+    const StopScope scope([] { return true; });
+    const Status ended = tune(stopped);
+    ASSERT_FALSE(ended.ok());
+    EXPECT_EQ(ended.error().code, Code::Cancelled);
+    EXPECT_EQ(measured_, 1);
+  }
+  ASSERT_TRUE(tune(stopped).ok());
+  EXPECT_EQ(measured_, 1 + 8);
 }
 
 }  // namespace

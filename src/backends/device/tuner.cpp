@@ -10,6 +10,7 @@
 #include "backends/plan.h"
 #include "inst/fused.h"
 #include "memory/pass_table.h"
+#include "support/stop.h"
 
 namespace aglow::device {
 
@@ -110,7 +111,11 @@ Status Tuner::tune(const Program& program, const Instr& instr) {
     quickest = keptOf(question).find().value_or("");
     if (std::find(ways.begin(), ways.end(), quickest) != ways.end()) continue;
     quickest = ways[0];
-    if (ways.size() > 1) AGLOW_OK(measure(one, question, ways));
+    if (ways.size() == 1) continue;
+    if (Status measured = measure(one, question, ways); !measured.ok()) {
+      quickest_.erase(question);  // who comes next measures it
+      return measured;
+    }
   }
   return {};
 }
@@ -132,9 +137,10 @@ Status Tuner::measure(const Program& program, const std::string& question, std::
     Trial trial;
     trial.tried[question] = way;
     const Result<double> seconds = measure_(program, trial);
-    // What does not fit is not taken; a device that fails, or a user who wants to stop, is no answer.
-    if (!seconds.ok() && (seconds.error().code == Code::Device || seconds.error().code == Code::Cancelled))
-      return seconds.error();
+    // Runs that are measured are too short to be asked themselves.
+    AGLOW_OK(StopScope::check());
+    // What does not fit is not taken; a device that fails is no answer.
+    if (!seconds.ok() && seconds.error().code == Code::Device) return seconds.error();
     if (!seconds.ok()) continue;
     inVain = *seconds < least ? 0 : inVain + 1;
     if (*seconds >= least) continue;
