@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backends/device_observer.h"
+#include "backends/opencl/timeline.h"
 #include "compile/compile.h"
 #include "counter_module.h"
 #include "graph/text.h"
@@ -83,7 +84,6 @@ TEST_F(OnDevice, KeepsStateFromRunToRun) {
   EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(0, 0));
   executable->state().reset();
   EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(1, 2));
-}
   // A run that ends by an exception has changed it as well.
   struct Throws final : DeviceObserver {
     void begin(size_t) override {}
@@ -93,6 +93,7 @@ TEST_F(OnDevice, KeepsStateFromRunToRun) {
   } observer;
   EXPECT_EQ(executable->run(std::vector{step}, &observer, add).error().code, Code::OutOfMemory);
   EXPECT_THAT(executable->state().read(0)->doubles(), ElementsAre(11, 22));
+}
 
 constexpr const char* kGather = R"(module {
   placeholder @x : f32[3,2]
@@ -242,6 +243,23 @@ TEST_F(OnDevice, TellsTimesByTheDevicesClock) {
     EXPECT_TRUE(copies.empty());
   else
     EXPECT_THAT(copies, ElementsAre("input x 16", "input w 16", "output y 16"));
+}
+
+TEST(Timeline, BeginsWithItsFirstCommand) {
+  opencl::Api api;
+  api.GetEventProfilingInfo = [](opencl::Event, uint32_t, size_t bytes, void* place, size_t*) {
+    std::memset(place, 0, bytes);
+    return int32_t{opencl::kSuccess};
+  };
+  api.ReleaseEvent = [](opencl::Event) { return int32_t{opencl::kSuccess}; };
+  opencl::Timeline timeline(api);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // in which inputs are copied
+  const auto first = std::chrono::steady_clock::now();
+  *timeline.kernel(0) = reinterpret_cast<opencl::Event>(&api);
+  Times times;
+  ASSERT_TRUE(timeline.tell(times).ok());
+  ASSERT_EQ(times.kernels.size(), 1u);
+  EXPECT_GE(times.kernels[0].begin, first);
 }
 
 TEST_F(OnDevice, CopiesWhatTheCallerHasElsewhere) {

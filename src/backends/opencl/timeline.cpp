@@ -16,12 +16,14 @@ Timeline::~Timeline() {
     if (command.event != nullptr) api_.ReleaseEvent(command.event);
 }
 
-Event* Timeline::add(Command command) { return &commands_.emplace_back(std::move(command)).event; }
+Event* Timeline::add(Command command) {
+  if (commands_.empty()) begin_ = std::chrono::steady_clock::now();
+  return &commands_.emplace_back(std::move(command)).event;
+}
 
 Status Timeline::tell(DeviceObserver& observer) {
   std::erase_if(commands_, [](const Command& command) { return command.event == nullptr; });
   if (commands_.empty()) return {};
-  // The first command was enqueued when this timeline began.
   AGLOW_TRY(const uint64_t zero, timeOf(api_, commands_.front().event, kProfileQueued));
   const auto at = [&](uint64_t time) {
     return begin_ + std::chrono::nanoseconds(static_cast<int64_t>(time) - static_cast<int64_t>(zero));

@@ -15,13 +15,12 @@ Result<uint64_t> timeOf(const Api& api, Event event, Info moment);
 
 class Timeline {
 public:
-  // Begins now: the first command is enqueued next.
-  explicit Timeline(const Api& api) : api_(api), begin_(std::chrono::steady_clock::now()) {}
+  explicit Timeline(const Api& api) : api_(api) {}
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
   ~Timeline();
 
-  // Where the event of the next command goes: of a kernel of an instruction, or of a copy.
+  // Where the event of the command goes that is enqueued next: of a kernel of an instruction, or of a copy.
   Event* kernel(size_t instr) { return add({.instr = instr}); }
   Event* copy(std::string what, int64_t bytes) { return add({.what = std::move(what), .bytes = bytes}); }
 
@@ -39,7 +38,7 @@ private:
   Event* add(Command command);
 
   const Api& api_;
-  RunObserver::Time begin_;
+  RunObserver::Time begin_ = {};  // when the first was enqueued
   std::deque<Command> commands_;
 };
 
