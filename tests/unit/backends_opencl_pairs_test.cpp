@@ -191,6 +191,11 @@ TEST_P(Pairs, ConvertWholeNumbersAndNarrowFloats) {
                             ElemKind::Float32, ElemKind::Float16, ElemKind::BFloat16, ElemKind::Float8E4M3FN})
     expectExact(std::string(elemName(to)).c_str(), {tensor(ElemKind::Float64, values)}, 44,
                 [&](Builder& b, const std::vector<Value>& x) { return b.cast(x[0], {.to = to}); });
+  for (const ElemKind from : {ElemKind::Float32, ElemKind::Float64})
+    expectExact("f8e8m0", {tensor(from, {0, 1e-30, 1, 3, 0x1.fp127, kInf, -1, kNan})}, 44,
+                [](Builder& b, const std::vector<Value>& x) {
+                  return b.cast(x[0], {.to = ElemKind::Float8E8M0, .saturate = false, .rounding = "down"});
+                });
   const std::vector<double> whole{0, 1, 16777217, 0x1p31 - 1, 4294967295.0, 0x1p47 + 1, 9e15};
   for (const ElemKind from : {ElemKind::Int64, ElemKind::UInt64})
     expectExact("f64", {tensor(from, whole)}, 47,

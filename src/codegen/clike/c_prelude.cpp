@@ -130,7 +130,7 @@ FUNCTION uint16_t f16_of_f32(float x) { return (uint16_t)narrow(x, HALVES, 0); }
 // Powers of two from 2^-127 on; rounding is 0 to nearest, 1 up, 2 down.
 FUNCTION WIDE widen_scale(uint8_t bits) { return bits == 255 ? NAN : ldexp((WIDE)1, bits - 127); }
 FUNCTION uint8_t narrow_scale(WIDE x, bool saturate, int rounding) {
-  if (!(x >= 0)) return 255;
+  if (!(x >= 0) || (!saturate && x > WIDE_MAX)) return 255;
   int exponent;
   const WIDE fraction = frexp(fmin(fmax(x, WIDE_MIN), WIDE_MAX), &exponent);
   const int code = exponent + 126 + ((rounding == 1 && fraction > (WIDE)0.5) || (rounding == 0 && fraction >= (WIDE)0.75));
