@@ -209,16 +209,18 @@ static f64 log1p_f64(f64 x) {
   if (x.high == 0) return x;
   return fabs(x.high) < 0.4f ? log_ratio(div_f64(x, add_f64(x, PAIR(2.0f)))) : log_f64(add_f64(x, PAIR(1.0f)));
 }
-// Sine and cosine of the rest by pi / 2, and the quadrant.
+// Sine and cosine of the rest by pi / 2, and the quadrant. All turns are taken off at once, so that every step leaves
+// little, of which it may lose a part.
 static int sin_cos(f64 x, f64* sine, f64* cosine) {
   int quadrant = 0;
   for (int i = 0; i < 8 && fabs(x.high) > 0.7854f; ++i) {
-    const float turns = rint(x.high * 0x1.45f306p-1f);
-    x = sub_f64(x, product_of(turns, 0x1.921fb6p+0f));
-    x = sub_f64(x, product_of(turns, -0x1.777a5cp-25f));
-    x = sub_f64(x, product_of(turns, -0x1.ee59dap-50f));
-    x = sub_f64(x, product_of(turns, 0x1.98a2e0p-77f));
-    quadrant += (int)(turns - 4 * floor(turns / 4));
+    const f64 turns = round_f64(mul_f64(x, F64(0.6366197723675814, 0x1.45f306p-1f, 0x1.b9391p-26f)));
+    x = sub_f64(x, product_of(turns.high, 0x1.921fb6p+0f));
+    x = sub_f64(x, product_of(turns.low, 0x1.921fb6p+0f));
+    x = sub_f64(x, product_of(turns.high, -0x1.777a5cp-25f));
+    x = sub_f64(x, product_of(turns.low, -0x1.777a5cp-25f));
+    x = sub_f64(x, mul_f64(turns, F64(-1.7151e-15, -0x1.ee59dap-50f, 0x1.98a2e0p-77f)));
+    quadrant += (int)(turns.high - 4 * floor(turns.high / 4)) + (int)(turns.low - 4 * floor(turns.low / 4));
   }
   const f64 square = mul_f64(x, x);
   f64 odd = PAIR(1.0f), even = PAIR(1.0f);
