@@ -65,6 +65,24 @@ TEST_P(Reductions, OfAnyKind) {
       });
 }
 
+// What lies just above the middle between two f16, where it would lie if it were rounded to f32 first.
+TEST_P(Reductions, AreRoundedOnce) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const auto constant = [&](const std::vector<double>& values) {
+    return b.constant(Tensor::fromDoubles(Type(ElemKind::Float16, Shape{1, 1, 3, 2}), values));
+  };
+  const Value x = constant({2048, 2048, 1, 1, 0x1p-14, 0x1p-14}), y = constant({6144, 6144, 3, 3, 0x1p-12, 0x1p-12});
+  b.output("sum", b.reduce(x, {.axes = {2}}));
+  b.output("mean", b.reduce(y, {.kind = "mean", .axes = {2}}));
+  b.output("pool", b.avgPool(y, {.kernel = {3, 1}}));
+  const auto executable = compiled(b.function());
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  const auto results = (*executable)->run({});
+  ASSERT_TRUE(results.ok()) << results.error().text();
+  for (const Tensor& result : *results) EXPECT_EQ(result.doubles(), (std::vector<double>{2050, 2050}));
+}
+
 TEST_P(Reductions, OfWhatIsComputedFirst) {
   for (const Shape& shape : {Shape{70000}, Shape{3, 20000}, Shape{2, 100, 300}})
     expectEach(shape, ElemKind::Float32, false, [&](Builder& b, Value x) {

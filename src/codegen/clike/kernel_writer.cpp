@@ -156,8 +156,8 @@ std::string KernelWriter::resultIndices(const std::string& number) const {
   return indices(viewOf(out().shape()), number);
 }
 
-std::string KernelWriter::epilogue() {
-  const nest::Nest nest = nest::epilogueOf(program_, instr_, viewOf(out().shape()));
+std::string KernelWriter::epilogue(std::optional<ElemKind> given) {
+  const nest::Nest nest = nest::epilogueOf(program_, instr_, viewOf(out().shape()), given);
   TextBlock text;
   NestPrinter printer(nest, text, "given", "point");
   declare(nest, printer);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,9 +62,10 @@ public:
 
   // Statements that define i0, i1, ... of a shape from the number of an element, or from i<first> on.
   std::string indices(const std::vector<int64_t>& dims, const std::string& number, size_t first = 0) const;
-  // The same for the epilogue's axes, and the statements that compute on from the variable `given` and store.
+  // The same for the epilogue's axes, and the statements that compute on from the variable `given` and store. It has
+  // the kind that the result is computed in, or another one.
   std::string resultIndices(const std::string& number) const;
-  std::string epilogue();
+  std::string epilogue(std::optional<ElemKind> given = {});
   // The same for four neighbours, found[0] to found[3], whose first has the number `point` and the column
   // `firstColumn`, both multiples of four: what lies side by side is read and written at once. `indices` and then
   // `finish` are statements on each of them, `given`, with its `point` and `column`.

@@ -27,9 +27,8 @@ std::vector<Launch> poolLaunches(const Program& program, const Instr& instr, con
         appliedText(Scalar::Add, sums, "sum",
                     fmt::format("(inside ? {} : {})", convertedText(computed, sums, value), zeroText(sums)))));
     const std::string count = convertedText(ElemKind::Int32, sums, "(count > 1 ? count : 1)");
-    text += fmt::format("const {} given = {};\n", typeName(computed),
-                        convertedText(sums, computed, appliedText(Scalar::Div, sums, "sum", count)));
-    return {writer.perPoint(writer.out().elements(), text + writer.epilogue())};
+    text += fmt::format("const {} given = {};\n", typeName(sums), appliedText(Scalar::Div, sums, "sum", count));
+    return {writer.perPoint(writer.out().elements(), text + writer.epilogue(sums))};
   }
   uint64_t lowest = 0;
   if (isFloat(computed))

@@ -94,7 +94,7 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
   }
   const KernelWriter writer(program, instr, shape);
   const std::string how = writer.attrs().word("kind");
-  const ElemKind kind = writer.kindOf(0), given = nest::computedKind(kind);
+  const ElemKind kind = writer.kindOf(0);
   const nest::Combination sum = nest::combinationOf(how, kind);
   const Operands x(writer.in(0).shape(), writer.attrs().ints("axes"));
   Reduction reduction{.sizes = x.sizes(), .sums = {sum}};
@@ -111,8 +111,7 @@ std::vector<Launch> reduceLaunches(const Program& program, const Instr& instr, c
           isFloat(sum.kind) ? std::bit_cast<uint64_t>(static_cast<double>(count)) : static_cast<uint64_t>(count);
       text += fmt::format("r0 = {};\n", appliedText(Scalar::Div, sum.kind, "r0", numberText(sum.kind, divisor)));
     }
-    text += fmt::format("const {} given = {};\n", typeName(given), convertedText(sum.kind, given, "r0"));
-    return text + one.epilogue();
+    return text + fmt::format("const {} given = r0;\n", typeName(sum.kind)) + one.epilogue(sum.kind);
   };
   return reductionLaunches(writer, reduction);
 }

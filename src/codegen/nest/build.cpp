@@ -68,7 +68,7 @@ public:
     return std::move(nest_);
   }
 
-  Nest epilogue(std::span<const int64_t> view) {
+  Nest epilogue(std::span<const int64_t> view, std::optional<ElemKind> given) {
     view_ = view;
     form_.shape = shapeOf(members_.front().result);
     for (const int64_t extent : view) nest_.axes.push_back({.extent = extent});
@@ -77,7 +77,8 @@ public:
     values_.close(stage.row);
     values_.open(stage.each);
     const ElemKind kind = storageKind(typeOf(members_.front().result).kind());
-    members_.front().value = values_.convert(values_.add({.op = Expr::Op::Given, .kind = computedKind(kind)}), kind);
+    members_.front().value =
+        values_.convert(values_.add({.op = Expr::Op::Given, .kind = given.value_or(computedKind(kind))}), kind);
     for (Member& member : std::span(members_).subspan(1)) compute(member);
     values_.close(stage.each);
     for (const Member& member : members_) store(member, stage.each);
@@ -354,8 +355,9 @@ bool isNest(const Program& program, const Instr& instr) {
 
 Nest nestOf(const Program& program, const Instr& instr) { return Builder(program, instr).loops(); }
 
-Nest epilogueOf(const Program& program, const Instr& instr, std::span<const int64_t> view) {
-  return Builder(program, instr).epilogue(view);
+Nest epilogueOf(const Program& program, const Instr& instr, std::span<const int64_t> view,
+                std::optional<ElemKind> given) {
+  return Builder(program, instr).epilogue(view, given);
 }
 
 std::optional<Nest> nestIn(const Program& program, const Instr& instr) {

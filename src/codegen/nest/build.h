@@ -18,8 +18,10 @@ Nest nestOf(const Program& program, const Instr& instr);
 
 // What an instruction of another kind, maybe fused with data-parallel ones after it, does with each element of its
 // first result, as its epilogue: it is computed on from (Expr::Given) and stored where the instruction says. `view` has
-// the extents under which the result is walked over; their product is its number of elements.
-Nest epilogueOf(const Program& program, const Instr& instr, std::span<const int64_t> view);
+// the extents under which the result is walked over; their product is its number of elements. What is given is of the
+// kind that the result is computed in, or of another one, from which it is rounded once.
+Nest epilogueOf(const Program& program, const Instr& instr, std::span<const int64_t> view,
+                std::optional<ElemKind> given = {});
 
 // The nest of an instruction that is one; of any other fused one its epilogue, in the shape of the anchor's result.
 // None of the rest, and of what has no elements.
