@@ -79,6 +79,7 @@ struct AttrDef {
   ElemKind elem = ElemKind::Float32;
   std::string_view doc = {};
   std::string_view whenEmpty = {};  // Word: what an empty one stands for
+  bool hint = false;                // says how results are computed, not which: no other format has it
 };
 
 struct InferContext {

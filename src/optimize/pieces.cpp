@@ -47,6 +47,8 @@ public:
     const int64_t extent = type.dim(cutting_.axis);
     const int64_t each = std::max<int64_t>(1, bytes / (type.bytes() / extent));
     const int64_t parts = (extent + each - 1) / each, even = (extent + parts - 1) / parts;
+    Attrs attrs = node_.attrs();
+    attrs.set("whole", std::max(attrs.integer("whole"), extent));
     std::vector<Value> results;
     for (int64_t begin = 0; begin < extent; begin += even) {
       const int64_t count = std::min(even, extent - begin);
@@ -61,7 +63,7 @@ public:
           inputs[2] = b_.slice(node_.input(2), {.starts = {begin}, .sizes = {count}});
         }
       }
-      results.push_back(b_.make(std::move(inputs), node_.attrs())->result());
+      results.push_back(b_.make(std::move(inputs), attrs)->result());
     }
     replaceAllUses(node_.result(), b_.concat(results, {.axis = cutting_.resultAxis}));
     node_.function()->erase(&node_);

@@ -1,6 +1,9 @@
 """Weights that do not fit into a device's memory: they travel while something else is computed, and change no bit."""
 import json
+import os
+import pathlib
 import re
+import subprocess
 
 import numpy as np
 import onnx
@@ -51,10 +54,10 @@ def vgg(tmp_path_factory):
     return folder, bytes_of_weights
 
 
-def bits(aglow, vgg, out, *options):
+def bits(aglow, vgg, out, *options, **environment):
     folder, _ = vgg
     outcome = aglow("run", folder / "vgg.onnx", "--input", f"image={folder / 'x.npy'}", "--output-dir", folder / out, *options,
-                    timeout=300)
+                    timeout=300, env={**os.environ, **environment})
     assert outcome.code == 0, outcome.err
     return np.load(folder / out / "0.npy").tobytes()
 
@@ -78,13 +81,23 @@ def test_bits_and_hidden_time(aglow, vgg):
     assert "transfers" not in transfers(aglow, vgg)
 
 
-def test_bits_on_a_device(aglow, vgg, program):
+@pytest.mark.parametrize("gpu", [False, True])
+def test_bits_on_a_device(aglow, vgg, program, tmp_path, gpu):
+    """Also where sums are cut into as many parts as there are too few results for all units, as on GPUs."""
     if process.is_sanitized(str(program)):
         pytest.skip("drivers are not run under sanitizers")
     if "opencl:" not in process.run([program, "devices"]).out:
         pytest.skip("this machine has no OpenCL device")
-    assert bits(aglow, vgg, "device", "--backend", "opencl", "--device-memory", str(vgg[1] // 3)) == bits(
-        aglow, vgg, "resident", "--backend", "opencl")
+    environment = {}
+    if gpu:
+        layer = tmp_path / "libgpu_layer.so"
+        source = pathlib.Path(__file__).resolve().parents[1] / "conformance" / "gpu_layer.c"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-DCL_TARGET_OPENCL_VERSION=300", source, "-o", layer], check=True)
+        environment["OPENCL_LAYERS"] = str(layer)
+    resident = bits(aglow, vgg, "resident", "--backend", "opencl", **environment)
+    for part in (3, 4):
+        bound = ["--device-memory", str(vgg[1] // part)]
+        assert bits(aglow, vgg, "device", "--backend", "opencl", *bound, **environment) == resident
 
 
 def test_too_little_memory(aglow, vgg):

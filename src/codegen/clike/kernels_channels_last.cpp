@@ -99,7 +99,7 @@ std::vector<Launch> channelsLastLaunches(const Program& program, const Instr& in
                                                         elementText(writer.kindOf(2), p.sizes.sums, "bias[column]")));
   }
   p.inFours = p.sizes.n % 4 == 0;
-  return tiles(writer, p);
+  return tiles(writer, p, p.sizes);
 }
 
 }  // namespace aglow::codegen

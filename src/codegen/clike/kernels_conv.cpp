@@ -20,9 +20,10 @@ int64_t offsetOf(const Attrs& attrs, std::string_view name) {
 }
 
 // The images of a group of channels are the columns of a matrix, which is never stored; on devices that share tiles,
-// those of all images are.
-ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t group, const DeviceShape& shape) {
-  ProductSizes s{.batch = group, .m = y.dim(1) / group, .n = 1, .k = 1};
+// those of all images are. With so many outputs of a group: the convolution's own, or those of the whole.
+ProductSizes sizesOf(const Type& x, const Type& filter, const Type& y, int64_t group, int64_t outputs,
+                     const DeviceShape& shape) {
+  ProductSizes s{.batch = group, .m = outputs, .n = 1, .k = 1};
   for (int axis = 2; axis < y.rank(); ++axis) s.n *= y.dim(axis);
   for (int axis = 1; axis < filter.rank(); ++axis) s.k *= filter.dim(axis);
   s.held = s.sums = nest::computedKind(y.kind());
@@ -116,17 +117,21 @@ int64_t convScratch(const Program& program, const Instr& anchor, const DeviceSha
   const Type &x = program[anchor.inputs()[0].region].type, &filter = program[anchor.inputs()[1].region].type,
              &y = program[anchor.results()[0].region].type;
   const int64_t group = anchor.attrs.integer("group");
-  if (y.dim(1) / group < kFewOutputs || y.elements() == 0) return 0;
-  const ProductSizes sizes = sizesOf(x, filter, y, group, shape);
+  const int64_t outputs = y.dim(1) / group, whole = wholeOf(anchor.attrs, outputs);
+  if (whole < kFewOutputs || y.elements() == 0) return 0;
+  ProductSizes sizes = sizesOf(x, filter, y, group, whole, shape);
   if (!sharesTiles(sizes.sums, shape) || sizes.k == 0) return 0;
-  return partBytes(sizes, chooseTile(sizes, shape, true));
+  const GroupTile tile = chooseTile(sizes, shape, true);
+  sizes.m = outputs;
+  return partBytes(sizes, tile);
 }
 
 std::vector<Launch> convLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &x = writer.in(0).shape(), &filter = writer.in(1).shape(), &y = writer.out().shape();
   const ElemKind sums = nest::computedKind(writer.out().kind());
-  const int64_t group = writer.attrs().integer("group"), depth = filter[1], outputs = y[1] / group;
+  const int64_t group = writer.attrs().integer("group"), depth = filter[1], outputs = y[1] / group,
+                whole = wholeOf(writer.attrs(), outputs);
   const Sliding sliding(writer.attrs(), {filter.dims().begin() + 2, filter.dims().end()}, x, writer.indexType());
   int64_t taps = 1;
   for (const int64_t extent : sliding.window.kernel) taps *= extent;
@@ -142,10 +147,10 @@ std::vector<Launch> convLaunches(const Program& program, const Instr& instr, con
   // Rows in local memory are floats or whole words.
   if (opOf(writer.attrs().op()) != Op::ByteConv) {
     std::optional<Launch> planes = planeConv(writer, sliding, finish);
-    if (!planes && outputs < kFewOutputs) planes = groupPlaneConv(writer, sliding, finish);
+    if (!planes && whole < kFewOutputs) planes = groupPlaneConv(writer, sliding, finish);
     if (planes) return {*std::move(planes)};
   }
-  if (outputs < kFewOutputs) {
+  if (whole < kFewOutputs) {
     const auto element = [&](size_t input, std::string_view offset, const std::string& stored) {
       const std::string value = elementText(writer.kindOf(input), sums, stored);
       const int64_t less = offsetOf(writer.attrs(), offset);
@@ -174,8 +179,10 @@ $loops
                   {"loops", sliding.loops(fmt::format("const {} tap = {};\n{}", sliding.type, tap, met))}});
     return {writer.perPoint(writer.out().elements(), text + finish + writer.epilogue())};
   }
-  const ProductSizes sizes = sizesOf(writer.in(0), writer.in(1), writer.out(), group, shape);
-  return tiles(writer, columnsOf(writer, sliding, sizes, bias));
+  const ProductSizes all = sizesOf(writer.in(0), writer.in(1), writer.out(), group, whole, shape);
+  ProductSizes sizes = all;
+  sizes.m = outputs;
+  return tiles(writer, columnsOf(writer, sliding, sizes, bias), all);
 }
 
 }  // namespace aglow::codegen

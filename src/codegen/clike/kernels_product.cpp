@@ -31,11 +31,11 @@ $store
             {"store", p.finish + indices + writer.epilogue()}}));
 }
 
-std::vector<Launch> tiles(KernelWriter& writer, const Product& p) {
+std::vector<Launch> tiles(KernelWriter& writer, const Product& p, const ProductSizes& whole) {
   if (p.sizes.k == 0) return {zeros(writer, p)};
   if (!sharesTiles(p.sizes.sums, writer.shape()))
     return {itemTiles(writer, p, p.finish + writer.resultIndices("point") + writer.epilogue())};
-  return groupTiles(writer, p, chooseTile(p.sizes, writer.shape(), true), [&](KernelWriter& last) -> Handed {
+  return groupTiles(writer, p, chooseTile(whole, writer.shape(), true), [&](KernelWriter& last) -> Handed {
     const std::string indices = p.indices.empty() ? last.resultIndices("point") : p.indices;
     if (p.inFours) return {.one = {}, .four = last.epilogueOfFour(indices, p.finish)};
     return {.one = p.finish + indices + last.epilogue()};
@@ -60,39 +60,47 @@ bool isTransposed(const Attrs& attrs) { return multipliesBytes(attrs) && attrs.f
 // Whether the left one has its rows side by side.
 bool isTurned(const Attrs& attrs) { return opOf(attrs.op()) == Op::TransposedMatMul; }
 
-ProductSizes sizesOf(const Attrs& attrs, const Type& left, const Type& right, const Type& result,
-                     const DeviceShape& shape) {
+struct Sizes {
+  ProductSizes own, whole;  // the second: of what it is a part of
+};
+
+Sizes sizesOf(const Attrs& attrs, const Type& left, const Type& right, const Type& result, const DeviceShape& shape) {
   const Shape &a = left.shape(), &b = right.shape(), &y = result.shape();
   const ElemKind kind = storageKind(left.kind());
   ProductSizes s{.batch = leading(y).elements(),
                  .m = y[y.rank() - 2],
-                 .n = y[y.rank() - 1],
+                 .n = wholeOf(attrs, y[y.rank() - 1]),
                  .k = a[a.rank() - (isTurned(attrs) ? 2 : 1)]};
   s.held = s.sums = nest::computedKind(result.kind());
-  s.gathers = s.n % 4 != 0 || isTransposed(attrs);
   if (!isTurned(attrs) && joinsBatch(a, b, y, s.sums, shape)) {
     s.m *= s.batch;
     s.batch = 1;
   }
   if (kind == ElemKind::Float16 && multipliesHalves(s, shape)) s.held = kind;
-  return s;
+  const auto ofColumns = [&](int64_t n) {
+    ProductSizes sizes = s;
+    sizes.n = n;
+    sizes.gathers = n % 4 != 0 || isTransposed(attrs);
+    return sizes;
+  };
+  return {.own = ofColumns(y[y.rank() - 1]), .whole = ofColumns(s.n)};
 }
 
 }  // namespace
 
 int64_t matMulScratch(const Program& program, const Instr& anchor, const DeviceShape& shape) {
-  const ProductSizes sizes =
-      sizesOf(anchor.attrs, program[anchor.inputs()[0].region].type, program[anchor.inputs()[1].region].type,
-              program[anchor.results()[0].region].type, shape);
-  if (!sharesTiles(sizes.sums, shape) || sizes.k == 0) return 0;
-  return partBytes(sizes, chooseTile(sizes, shape, true));
+  const Sizes sizes = sizesOf(anchor.attrs, program[anchor.inputs()[0].region].type,
+                              program[anchor.inputs()[1].region].type, program[anchor.results()[0].region].type, shape);
+  if (!sharesTiles(sizes.own.sums, shape) || sizes.own.k == 0) return 0;
+  return partBytes(sizes.own, chooseTile(sizes.whole, shape, true));
 }
 
 std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, const DeviceShape& shape) {
   KernelWriter writer(program, instr, shape);
   const Shape &a = writer.in(0).shape(), &b = writer.in(1).shape(), &y = writer.out().shape();
   const bool turned = isTurned(writer.attrs()), transposed = isTransposed(writer.attrs());
-  Product p{.sizes = sizesOf(writer.attrs(), writer.in(0), writer.in(1), writer.out(), shape)};
+  const Sizes sizes = sizesOf(writer.attrs(), writer.in(0), writer.in(1), writer.out(), shape);
+  Product p{.sizes = sizes.own};
   const ProductSizes& s = p.sizes;
   const Shape batch = leading(y);
   // The number of the matrix, from the batch's.
@@ -126,7 +134,7 @@ std::vector<Launch> matMulLaunches(const Program& program, const Instr& instr, c
                             : fmt::format("(({}) * {} + k) * {} + column", item(b), s.k, s.n),
                  transposed, transposed ? s.k : s.n);
   p.inFours = s.n % 4 == 0;
-  return tiles(writer, p);
+  return tiles(writer, p, sizes.whole);
 }
 
 }  // namespace aglow::codegen

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/clike/kernel_writer.h"
+#include "codegen/clike/tile_plan.h"
 #include "codegen/nest/build.h"
 #include "ops/all_ops.h"
 
@@ -110,6 +111,8 @@ bool hasWays(const OpDef& op) {
   const KernelRow* row = rowOf(op);
   return row != nullptr && row->ways;
 }
+
+bool isPart(const Attrs& attrs) { return wholeOf(attrs, 0) > 0; }
 
 std::string kernelName(const Program& program, const Instr& instr) {
   if (nest::isNest(program, instr)) return Plan::kLoops;

@@ -67,6 +67,8 @@ Decision hasKernel(const Attrs& attrs, const OperandTypes& types, const DeviceSh
 bool takesEpilogue(const OpDef& op);
 // Whether its kernel can be written in several ways, among which DeviceShape::ways chooses.
 bool hasWays(const OpDef& op);
+// Whether it is a part of another one, as which its kernel is written.
+bool isPart(const Attrs& attrs);
 // What runs the instruction, in a word: Plan::kernel.
 std::string kernelName(const Program& program, const Instr& instr);
 // Bytes of working memory that its kernels need.

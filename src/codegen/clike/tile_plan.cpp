@@ -84,9 +84,9 @@ constexpr Costs kLineCosts{.launch = 43300,
 double cyclesOf(const GroupTile& tile, const ProductSizes& s, const DeviceShape& shape) {
   const Costs& costs = tile.columnLines ? kLineCosts : tile.halves ? kHalfCosts : kCosts;
   const auto number = [](int64_t n) { return static_cast<double>(n); };
-  const int64_t units = std::max<int64_t>(shape.computeUnits, 1);
-  const double groups =
-      number(ceilDiv(s.batch * ceilDiv(s.m, tile.rows) * ceilDiv(s.n, tile.columns) * tile.partCount(s), units));
+  const double units = number(std::max<int64_t>(shape.computeUnits, 1));
+  const double groups = std::ceil(number(s.batch) * number(ceilDiv(s.m, tile.rows)) *
+                                  number(ceilDiv(s.n, tile.columns)) * number(tile.partCount(s)) / units);
   const double together = std::min(groups, std::max(1.0, std::floor(costs.room / number(tile.items()))));
   const double left = number(tile.rows * tile.depth) / (tile.columnLines && s.gathers ? 32 : tile.halves ? 256 : 128);
   const double right = number(tile.columns * tile.depth) / (s.gathers ? 32 : tile.columnLines ? 256 : 128);
@@ -100,8 +100,8 @@ double cyclesOf(const GroupTile& tile, const ProductSizes& s, const DeviceShape&
   double cycles = costs.launch + groups / together * steps * std::max(waited, together * issued) +
                   groups * costs.result * number(tile.rows * tile.columns);
   if (tile.partCount(s) > 1)
-    cycles += costs.addParts +
-              costs.partByte * number(s.batch * s.m * s.n * elemBytes(s.sums) * (2 * tile.parts + 1)) / number(units);
+    cycles += costs.addParts + costs.partByte * number(s.batch) * number(s.m) * number(s.n) *
+                                   number(elemBytes(s.sums) * (2 * tile.parts + 1)) / units;
   return cycles;
 }
 
@@ -136,6 +136,10 @@ bool multipliesHalves(const ProductSizes& sizes, const DeviceShape& shape) {
   constexpr int64_t kFew = 8;
   return shape.multipliesHalves && sharesTiles(sizes.sums, shape) && sizes.m >= kFew && sizes.n >= kFew &&
          sizes.k >= kFew;
+}
+
+int64_t wholeOf(const Attrs& attrs, int64_t own) {
+  return attrs.indexOf("whole") < 0 ? own : std::max(own, attrs.integer("whole"));
 }
 
 std::string question(const ProductSizes& s, std::string_view how) {

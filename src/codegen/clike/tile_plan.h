@@ -53,6 +53,9 @@ bool emulates(ElemKind kind, const DeviceShape& shape);
 // is longer; what it costs to begin, to hand on results and to add up parts. The device's ways decide, and where there
 // are none it is the quickest.
 GroupTile chooseTile(const ProductSizes& sizes, const DeviceShape& shape, bool splits);
+// How many results a product has along the axis that parts of it are cut along; of a part those of the whole, by which
+// it is written, so that its sums are the same.
+int64_t wholeOf(const Attrs& attrs, int64_t own);
 // What a choice of tiles depends on, for Ways.
 std::string question(const ProductSizes& sizes, std::string_view how);
 // Bytes of working memory for the parts of sums.

@@ -51,8 +51,8 @@ struct Handed {
   std::string one, four = {};
 };
 
-// The kernels of a product, whose results are the instruction's.
-std::vector<Launch> tiles(KernelWriter& writer, const Product& p);
+// The kernels of a product, whose results are the instruction's, with the tiles of the whole that it is a part of.
+std::vector<Launch> tiles(KernelWriter& writer, const Product& p, const ProductSizes& whole);
 // How it is written. By items that have tiles of their own: processors, which run the items of a group one after the
 // other, and kinds that are several values on a device; `store` are statements on a sum.
 Launch itemTiles(KernelWriter& writer, const Product& p, const std::string& store);

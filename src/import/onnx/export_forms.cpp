@@ -16,7 +16,7 @@ namespace aglow::onnx {
 
 bool Form::attributes(const Renamed& renamed) {
   for (int i = 0; i < attrs().op().attrs.size(); ++i) {
-    if (attrs().isDefault(i)) continue;
+    if (attrs().isDefault(i) || attrs().op().attrs[i].hint) continue;
     std::string_view name = attrs().op().attrs[i].name;
     for (const auto& [from, to] : renamed)
       if (from == name) name = to;

@@ -14,11 +14,17 @@ inline constexpr AttrDef kStrides{.name = "strides", .kind = AttrKind::Ints, .do
 inline constexpr AttrDef kPads{.name = "pads", .kind = AttrKind::Ints, .doc = "all 0 if empty"};
 inline constexpr AttrDef kDilations{.name = "dilations", .kind = AttrKind::Ints, .doc = "all 1 if empty"};
 inline constexpr AttrDef kGroup{"group", AttrKind::Int, 1};
+inline constexpr AttrDef kWhole{
+    .name = "whole",
+    .kind = AttrKind::Int,
+    .doc = "of a part: how many results there are in all along the axis that was cut, by which its sums are ordered",
+    .hint = true};
 
 inline constexpr OpDef kLinear[] = {
     {.name = "MatMul",
      .doc = "Product of matrices, [..., m, k] by [..., k, n]; the leading axes broadcast.",
      .in = {{"a", kinds::numbers, 'T'}, {"b", kinds::numbers, 'T'}},
+     .attrs = {kWhole},
      .infer = infer::matMul,
      .cost = cost::matMul,
      .standard = {"MatMul", onnx_kinds::floats | onnx_kinds::words},
@@ -28,7 +34,7 @@ inline constexpr OpDef kLinear[] = {
      .in = {{"x", kinds::numbers, 'T'},
             {"filter", kinds::numbers, 'T'},
             {"bias", kinds::numbers, 'T', Arity::Optional}},
-     .attrs = {kStrides, kPads, kDilations, kGroup},
+     .attrs = {kStrides, kPads, kDilations, kGroup, kWhole},
      .infer = infer::conv,
      .cost = cost::conv,
      .standard = {"Conv", onnx_kinds::floats, "conv"},
