@@ -1,6 +1,7 @@
 // Copies between host and device moved away from what waits for them.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "inst/banks.h"
 #include "inst/beside.h"
@@ -34,17 +35,67 @@ struct Span {
   }
 };
 
+// Copies that keep their places: those that may be left out, and those over which another instruction would have to
+// jump that needs what the bytes held before, or comes to need what they hold afterwards. Tokens belong to one copy
+// each.
+std::set<int64_t> fixedCopies(const Program& program, const Banks& banks, std::span<const Extent> extents) {
+  constexpr int64_t kNoCopy = -1;
+  struct Touch {
+    size_t at = 0;
+    int64_t copy = kNoCopy;
+    bool writes = false;
+  };
+  std::vector<std::vector<Touch>> touches(program.regions.size());  // by the root of a region
+  const auto of = [&](const Operand& operand) -> std::vector<Touch>& {
+    return touches[static_cast<size_t>(extents[static_cast<size_t>(operand.region)].root)];
+  };
+  std::map<int64_t, std::pair<size_t, size_t>> copies;  // start and wait, by token
+  for (size_t at = 0; at < program.instrs.size(); ++at) {
+    const Instr& instr = program.instrs[at];
+    if (instr.isMarker()) continue;
+    const bool travels = banks.travels(instr);
+    if (travels && instr.kind == Instr::Kind::CopyStart) copies[instr.token].first = at;
+    if (travels && instr.kind == Instr::Kind::CopyWait) copies[instr.token].second = at;
+    const auto note = [&](const Operand& operand) {
+      if (operand.region != kNoRegion)
+        of(operand).push_back({at, travels ? instr.token : kNoCopy, writes(operand.access)});
+    };
+    for (const Operand& operand : instr.operands) note(operand);
+    note({instr.predicate, Access::In});
+  }
+  std::set<int64_t> fixed;
+  for (const auto& [token, place] : copies) {
+    const auto [start, wait] = place;
+    const Instr& copy = program.instrs[start];
+    const bool in = banks.inHost(copy.operands[1].region);
+    const auto& buffer = of(copy.operands[in ? 0 : 1]);
+    const auto& host = of(copy.operands[in ? 1 : 0]);
+    const auto hinders = [&, own = token, end = in ? wait : start](const std::vector<Touch>& all, bool reads) {
+      return std::any_of(all.begin(), all.end(), [&](const Touch& touch) {
+        return touch.copy != own && (in ? touch.at < end : touch.at > end) && (touch.writes || reads);
+      });
+    };
+    // What has just come is not sent on before it is there.
+    const auto next = std::find_if(buffer.begin(), buffer.end(), [&](const Touch& t) { return t.at >= start; });
+    const bool relays = !in && next != buffer.begin() && std::prev(next)->copy != kNoCopy;
+    const bool always = copy.predicate == kNoRegion && program.instrs[wait].predicate == kNoRegion;
+    if (!always || relays || hinders(buffer, in) || hinders(host, !in)) fixed.insert(token);
+  }
+  return fixed;
+}
+
 class Schedule {
 public:
   explicit Schedule(Program& program) : program_(program) {
     forgetBeside(program);
     const Banks banks(program);
     const std::vector<Extent> extents = program.extents();
+    const std::set<int64_t> fixed = fixedCopies(program, banks, extents);
     const auto rootOf = [&](RegionId id) { return extents[static_cast<size_t>(id)].root; };
     std::map<int64_t, size_t> underWay;  // by token
     for (Instr& instr : program.instrs) {
       if (instr.isMarker()) continue;
-      if (!banks.travels(instr)) {
+      if (!banks.travels(instr) || fixed.contains(instr.token)) {
         rest_.push_back(std::move(instr));
         continue;
       }
@@ -94,9 +145,7 @@ public:
     std::stable_sort(in.begin(), in.end(), [](const Move* a, const Move* b) { return a->to < b->to; });
     int32_t before = 0;
     for (Move* move : in) {
-      // A buffer that is used for something else before is not free any earlier.
-      const bool own = spanOf(move->root).first >= move->to && !sentBefore(*move);
-      while (own && move->from > before && takes(move->from - 1, move->bytes, bytes)) --move->from;
+      while (move->from > before && takes(move->from - 1, move->bytes, bytes)) --move->from;
       before = move->from;
     }
     order_ = std::move(in);
@@ -138,16 +187,8 @@ private:
     return true;
   }
 
-  // Whether the host's bytes come from the device themselves.
-  bool sentBefore(const Move& in) const {
-    return std::any_of(moves_.begin(), moves_.end(), [&](const Move& out) {
-      return !out.in && out.from <= in.to &&
-             program_.extent(out.start.operands[0].region).overlaps(program_.extent(in.start.operands[1].region));
-    });
-  }
-
   Program& program_;
-  std::vector<Instr> rest_;  // all but marks and copies from and to the host
+  std::vector<Instr> rest_;  // all but marks and copies from and to the host that may move
   std::vector<Move> moves_;
   std::vector<Move*> order_;   // those from the host, in the order in which they begin
   std::vector<Span> spans_;    // by region: of buffers, among the rest

@@ -36,7 +36,7 @@ public:
     extents_ = program_.extents();
     for (const Region& region : program_.regions) names_.insert(region.name);
     collectUses();
-    for (const Instr& instr : program_.instrs) token_ = std::max(token_, instr.token + 1);
+    numberCopies();
     std::vector<double> elapsed = {0};  // before each instruction
     for (const Instr& instr : program_.instrs) elapsed.push_back(elapsed.back() + model.secondsOf(program_, instr));
     const auto regions = static_cast<RegionId>(program_.regions.size());
@@ -92,6 +92,16 @@ private:
     int32_t first = 0, last = 0;
     RegionId buffer = kNoRegion;
   };
+
+  // Each copy that is there already gets a token of its own, since it may come to be under way beside others.
+  void numberCopies() {
+    std::map<int64_t, int64_t> numbers;
+    for (Instr& instr : program_.instrs) {
+      if (instr.kind == Instr::Kind::CopyStart) numbers[instr.token] = token_++;
+      if (instr.kind == Instr::Kind::CopyStart || instr.kind == Instr::Kind::CopyWait)
+        instr.token = numbers.at(instr.token);
+    }
+  }
 
   void collectUses() {
     for (int32_t at = 0; at < static_cast<int32_t>(program_.instrs.size()); ++at) {

@@ -216,6 +216,54 @@ TEST(Transfers, RandomProgramsStayTheSameForEveryBound) {
   EXPECT_GT(streamed, 3U);
 }
 
+// Copies that a text has already: where they stand may be the only place for them.
+TEST(Transfers, CopiesOfATextKeepTheirMeaning) {
+  constexpr const char* kBodies[] = {
+      // A buffer that is filled twice, with the token of a copy that is done.
+      "copy.start @out %a, @in %w token 1 copy.wait @out %a, @in %w token 1 copy.start @out %a, @in %x token 1 "
+      "copy.wait @out %a, @in %x token 1 Relu @out %b, @in %a copy.start @out %y, @in %b token 1 "
+      "copy.wait @out %y, @in %b token 1",
+      // What is sent is overwritten afterwards, and sent again.
+      "Relu @out %a, @in %x copy.start @out %y, @in %a token 1 copy.wait @out %y, @in %a token 1 Exp @out %a, @in %x "
+      "Neg @out %b, @in %a copy.start @out %y, @in %b token 9223372036854775807 "
+      "copy.wait @out %y, @in %b token 9223372036854775807",
+      // What was sent comes back.
+      "Relu @out %a, @in %x copy.start @out %y, @in %a token 1 copy.wait @out %y, @in %a token 1 "
+      "copy.start @out %b, @in %y token 1 copy.wait @out %b, @in %y token 1 Exp @out %a, @in %b "
+      "copy.start @out %y, @in %a token 1 copy.wait @out %y, @in %a token 1",
+      // What comes is sent on.
+      "copy.start @out %a, @in %x token 1 copy.wait @out %a, @in %x token 1 copy.start @out %y, @in %a token 2 "
+      "copy.wait @out %y, @in %a token 2 Relu @out %b, @in %a",
+      // Under a predicate, which is computed before.
+      "Less @out %q, @in %w, @in %x copy.start @out %a, @in %x token 1 if %r copy.wait @out %a, @in %x token 1 "
+      "copy.start @out %b, @in %w token 1 copy.wait @out %b, @in %w token 1 if %r copy @out %y, @in %b",
+  };
+  for (const char* body : kBodies) {
+    auto program = parseProgram(std::string(R"(declare {
+  %x = placeholder f32[64]
+  %y = placeholder f32[64]
+  %w = constant f32[64] = splat 0.5
+}
+program @main(@in %x, @out %y) arena 1024 {
+  %a = alloc f32[64] at 0
+  %b = alloc f32[64] at 256
+  %q = alloc bool[64] at 512
+  %r = tensorview %q at 0 : bool[]
+)") + body + " dealloc %a dealloc %b dealloc %q }");
+    ASSERT_TRUE(program.ok() && verify(*program).ok()) << program.error().text() << verify(*program).error().text();
+    const std::vector<Tensor> inputs = {Tensor(Type(ElemKind::Float32, Shape{64}))};
+    const std::vector<Tensor> expected = runOn(*program, inputs);
+    for (const int64_t bytes : {768, 1 << 20}) {
+      Program made = *program;
+      const auto arena = placeCopies(std::span(&made, 1), slowDevice(bytes));
+      ASSERT_TRUE(arena.ok()) << arena.error().text();
+      prefetchCopies(made, *arena);
+      ASSERT_TRUE(verify(made).ok()) << verify(made).error().text() << print(made);
+      EXPECT_EQ(runOn(made, inputs), expected) << print(made);
+    }
+  }
+}
+
 TEST(Transfers, FunctionsOfAModuleAgreeOnWhatStays) {
   Random random(4);
   std::vector<Program> programs = {layers(random)};
