@@ -169,7 +169,9 @@ private:
         AGLOW_OK(checkCopy(instr));
         break;
       case Instr::Kind::CopyWait:
-        return wait(instr);
+        AGLOW_OK(wait(instr));
+        AGLOW_OK(checkPredicate(instr));
+        return instr.predicate == kNoRegion ? Status() : read(instr.predicate);
     }
     AGLOW_OK(checkPredicate(instr));
     AGLOW_OK(touch(instr));
