@@ -57,10 +57,12 @@ Status checkSizes(const Program& program) {
   return {};
 }
 
-Result<bool> placeArena(Program& program) {
+Result<bool> placeArena(Program& program) { return placeArena(program, 0); }
+
+Result<bool> placeArena(Program& program, int64_t enough) {
   AGLOW_OK(checkSizes(program));
   const std::vector<MemoryReport::Interval> intervals = intervalsOf(program);
-  const Placement placement = placeBuffers(buffersOf(intervals));
+  const Placement placement = placeBuffers(buffersOf(intervals), enough);
   for (size_t i = 0; i < intervals.size(); ++i)
     program[intervals[i].region].as<Allocated>()->offset = placement.offsets[i];
   program.arenaBytes = placement.bytes;

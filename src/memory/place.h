@@ -11,8 +11,10 @@ namespace aglow {
 // TooLarge when all buffers together are beyond what can be addressed. Code that adds up bytes asks this first.
 Status checkSizes(const Program& program);
 
-// Needs the marks of markLifetimes. Reports that the program changed.
+// Needs the marks of markLifetimes. Reports that the program changed. The arena is as small as can be found; or, with
+// bytes that would do, perhaps that large.
 Result<bool> placeArena(Program& program);
+Result<bool> placeArena(Program& program, int64_t enough);
 
 // What a program needs of memory.
 struct MemoryReport {

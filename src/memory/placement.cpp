@@ -207,7 +207,7 @@ int64_t arenaOf(std::span<const Buffer> buffers, std::span<const int64_t> offset
 
 // Where greed ends above the bound, another order often reaches it: the buffer on top moves forward in the order, or
 // two buffers change places, and the change is kept unless it is worse.
-Placement searched(std::span<const Buffer> buffers, Placement best, int64_t bound) {
+Placement searched(std::span<const Buffer> buffers, Placement best, int64_t enough) {
   std::vector<int32_t> order = orderBy(buffers, [](const Buffer& b) { return std::pair(b.bytes, b.end - b.begin); });
   uint64_t state = 1;
   const auto below = [&](size_t limit) {
@@ -224,7 +224,7 @@ Placement searched(std::span<const Buffer> buffers, Placement best, int64_t boun
   std::vector<int64_t> offsets = inOrder<false>(buffers, order);
   int64_t bytes = arenaOf(buffers, offsets);
   const auto n = static_cast<double>(buffers.size());
-  for (auto steps = static_cast<int64_t>(kSearchPairs / (n * n)); steps > 0 && best.bytes > bound; --steps) {
+  for (auto steps = static_cast<int64_t>(kSearchPairs / (n * n)); steps > 0 && best.bytes > enough; --steps) {
     const std::vector<int32_t> before = order;
     if (below(2) == 0) {
       const auto top = topOf(offsets);
@@ -259,18 +259,18 @@ int64_t liveBytes(std::span<const Buffer> buffers) {
   return most;
 }
 
-Placement placeBuffers(std::span<const Buffer> buffers) {
+Placement placeBuffers(std::span<const Buffer> buffers, int64_t enough) {
   for (const Buffer& b : buffers) AGLOW_CHECK(b.begin < b.end, "a buffer lives for some time");
-  const int64_t bound = liveBytes(buffers);
+  enough = std::max(enough, liveBytes(buffers));
   Placement best;
   for (const Row& row : kStrategies) {
     if (row.pairwise && buffers.size() > kPairwiseLimit) continue;
     std::vector<int64_t> offsets = row.run(buffers);
     const int64_t bytes = arenaOf(buffers, offsets);
     if (best.strategy.empty() || bytes < best.bytes) best = {std::move(offsets), bytes, row.name};
-    if (best.bytes == bound) return best;
+    if (best.bytes <= enough) return best;
   }
-  return buffers.size() > kPairwiseLimit ? best : searched(buffers, std::move(best), bound);
+  return buffers.size() > kPairwiseLimit ? best : searched(buffers, std::move(best), enough);
 }
 
 }  // namespace aglow

@@ -24,8 +24,8 @@ struct Placement {
 // The most bytes alive at any time: no placement needs less.
 int64_t liveBytes(std::span<const Buffer> buffers);
 
-// Tries several strategies and keeps the smallest arena; stops at one that needs no more than the live bytes. The same
-// buffers always get the same offsets.
-Placement placeBuffers(std::span<const Buffer> buffers);
+// Tries several strategies and keeps the smallest arena; stops at one that needs no more than the live bytes, or than
+// would do. The same buffers always get the same offsets.
+Placement placeBuffers(std::span<const Buffer> buffers, int64_t enough = 0);
 
 }  // namespace aglow

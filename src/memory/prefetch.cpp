@@ -207,7 +207,7 @@ bool prefetchCopies(Program& program, int64_t arenaBytes) {
     if (schedule.any()) {
       schedule.hoist(target);
       schedule.write();
-      if (placeArena(program).ok() && program.arenaBytes <= arenaBytes) return !(program == given);
+      if (placeArena(program, arenaBytes).ok() && program.arenaBytes <= arenaBytes) return !(program == given);
     }
     if (!schedule.any()) break;
     target -= std::max(program.arenaBytes - arenaBytes, Program::kAlignment);

@@ -284,16 +284,16 @@ private:
     int64_t arenaBytes = 0;  // that there are
   };
 
-  Program rewritten(const Program& program, const Names& streamed, bool perUse) const {
+  Program rewritten(const Program& program, const Names& streamed, bool perUse, int64_t enough) const {
     Program made = Rewriting(program, streamed, model_, perUse).write();
-    const Result<bool> placed = placeArena(made);
+    const Result<bool> placed = placeArena(made, enough);
     AGLOW_CHECK(placed.ok(), "buffers that could be placed can be placed no more");
     return made;
   }
 
   int64_t arenaOf(const Names& streamed, bool perUse) const {
     int64_t most = 0;
-    for (const Program& program : programs_) most = std::max(most, rewritten(program, streamed, perUse).arenaBytes);
+    for (const Program& program : programs_) most = std::max(most, rewritten(program, streamed, perUse, 0).arenaBytes);
     return most;
   }
 
@@ -304,7 +304,7 @@ private:
       if (!streamed.contains(weight.name)) choice.arenaBytes -= weight.bytes;
     choice.arenaBytes = std::min(choice.arenaBytes, bufferBytes_);
     for (const Program& program : programs_) {
-      Program made = rewritten(program, streamed, perUse);
+      Program made = rewritten(program, streamed, perUse, choice.arenaBytes);
       if (made.arenaBytes > choice.arenaBytes) return false;
       Program early = made;
       prefetchCopies(early, choice.arenaBytes);

@@ -37,6 +37,12 @@ TEST(Placement, TimeOrderAloneWouldFragment) {
   EXPECT_EQ(placement.bytes, liveBytes(buffers));
 }
 
+TEST(Placement, StopsAtWhatWouldDo) {
+  const Buffer buffers[] = {{64, 0, 2}, {128, 1, 3}, {64, 2, 4}, {192, 3, 5}};
+  EXPECT_EQ(placeBuffers(buffers, 1 << 20).strategy, "time, best fit");
+  EXPECT_LE(placeBuffers(buffers, 320).bytes, 320);
+}
+
 TEST(Placement, NothingNeedsNothing) {
   EXPECT_EQ(placeBuffers({}).bytes, 0);
   const std::vector<Buffer> empty = {{0, 0, 3}, {0, 1, 2}};
