@@ -214,6 +214,9 @@ constexpr Before kOrders[] = {
     [](const Weight& a, const Weight& b) { return a.fetches > b.fetches; },
     [](const Weight& a, const Weight& b) { return a.bytes < b.bytes; },
 };
+// The parts of weights were chosen before, for what is allowed.
+constexpr const char* kHint =
+    "smaller batches take less; with more memory, large weights have larger parts, which may take a little more";
 // Which share of the room they get; the rest is for copies that begin early.
 constexpr double kShares[] = {1, 0.875, 0.75, 0.5, 0.25, 0, 1.25};
 
@@ -244,14 +247,14 @@ public:
                                           "memory; one buffer of the device has at most {}",
                                           arena, bufferBytes_),
                    .where = {},
-                   .hint = "smaller batches take less"};
+                   .hint = kHint};
     if (least > bytes)
       return Error{.code = Code::TooLarge,
                    .message = fmt::format("at least {} bytes of the device's memory are needed, even with all weights "
                                           "in the host's memory; {} are allowed",
                                           least, bytes),
                    .where = {},
-                   .hint = "smaller batches take less"};
+                   .hint = kHint};
     attempt(all_, true, bytes);
     for (const Before before : kOrders) {
       std::vector<const Weight*> order;

@@ -15,7 +15,8 @@ bool fitsWhole(std::span<const Program> programs, int64_t bytes);
 // Inputs and outputs stay in the host's memory, and so do constants that the device has no room for; copies in the
 // arena take their place, each made right before its first use, or sent right after its last change. Of the choices of
 // constants that stay, the one with which prefetchCopies gets the shortest time is taken. Gives the bytes that an arena
-// may have; the programs are placed. TooLarge, with the fewest bytes that would do, where nothing fits.
+// may have; the programs are placed. TooLarge, with the fewest bytes that would do for these programs, where nothing
+// fits.
 Result<int64_t> placeCopies(std::span<Program> programs, const LatencyModel& model);
 
 // Copies from the host begin as early, and are made in the order in which they are needed; those to the host are waited
