@@ -56,6 +56,8 @@ Status checkEmits(const EmitOptions& options) {
     return usage("--kernels spirv is of bundles for devices", "--emit bundle --backend opencl");
   if (!isOneOf(std::string(kPackage), options.emit)) return {};
   if (options.emit.size() > 1) return usage("--emit package writes one file, and nothing else with it");
+  if (isForDevice(options))
+    return usage("--emit package: a package has code for processors", "a bundle may be for a device: --emit bundle");
   if (!options.toFolder()) return usage("--emit package: a package is not for the screen", "name a folder with -o DIR");
   if (!options.batches.empty()) return usage("--emit package: a package has one set of sizes, without --batch");
   return {};

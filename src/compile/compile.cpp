@@ -109,6 +109,31 @@ Result<DeviceChoice> choiceOf(std::string_view name, const BackendRow& row) {
   return choice;
 }
 
+struct BackendChoice {
+  const BackendRow* row = nullptr;
+  DeviceChoice device;
+};
+
+// What the options name, which live as long; Usage error where it does not take what else they say.
+Result<BackendChoice> choiceOf(const CompileOptions& options) {
+  const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
+  const BackendRow* row = rowOf(name);
+  if (row == nullptr)
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("there is no backend '{}'", name),
+                 .where = {},
+                 .hint = fmt::format("this build has: {}", fmt::join(backendNames(), ", "))};
+  AGLOW_TRY(const DeviceChoice device, choiceOf(name, *row));
+  if (options.tune.seconds > 0 && !row->devices)
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("backend '{}' has nothing to measure (--tune); devices have", row->name)};
+  if (options.f64Pairs && !row->devices)
+    return Error{
+        .code = Code::Usage,
+        .message = fmt::format("backend '{}' computes f64 as they are (--f64 pairs); devices may not", row->name)};
+  return BackendChoice{row, device};
+}
+
 // A graph that did not come from a model file takes and gives its placeholders under their own names.
 Interface interfaceOf(const Function& function) {
   Interface interface{.function = function.name()};
@@ -136,6 +161,8 @@ Interface interfaceOf(const Program& program) {
 }
 
 Diagnosed<Compilation> finish(Compilation compilation, const CompileOptions& options) {
+  // What is kept needs no backend, which would say so.
+  if (const auto choice = choiceOf(options); !choice.ok()) return choice.error();
   std::string key = cacheKey(compilation, options);
   if (!key.empty())
     if (std::optional<Compilation> kept = findKept(options.cache, key)) {
@@ -177,22 +204,8 @@ bool isBackend(std::string_view name) { return rowOf(name) != nullptr; }
 std::string_view defaultBackend() { return std::end(kBackends)[-1].name; }
 
 Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options) {
-  const std::string_view name = options.backend.empty() ? defaultBackend() : options.backend;
-  if (const BackendRow* row = rowOf(name)) {
-    AGLOW_TRY(const DeviceChoice choice, choiceOf(name, *row));
-    if (options.tune.seconds > 0 && !row->devices)
-      return Error{.code = Code::Usage,
-                   .message = fmt::format("backend '{}' has nothing to measure (--tune); devices have", row->name)};
-    if (options.f64Pairs && !row->devices)
-      return Error{
-          .code = Code::Usage,
-          .message = fmt::format("backend '{}' computes f64 as they are (--f64 pairs); devices may not", row->name)};
-    return row->make(options, choice);
-  }
-  return Error{.code = Code::Usage,
-               .message = fmt::format("there is no backend '{}'", name),
-               .where = {},
-               .hint = fmt::format("this build has: {}", fmt::join(backendNames(), ", "))};
+  AGLOW_TRY(const BackendChoice choice, choiceOf(options));
+  return choice.row->make(options, choice.device);
 }
 
 bool Compilation::placed() const {
@@ -237,11 +250,17 @@ static Diagnosed<Compilation> compilePrograms(std::vector<Program> programs, con
 static Diagnosed<Compilation> compilePackage(const std::string& path, const CompileOptions& options) {
   if (!options.startFrom.empty() || !options.stopAfter.empty())
     return Error{.code = Code::Usage, .message = "a package is compiled: there is no phase to begin or to end with"};
-  if (!options.backend.empty() && !isBackend(options.backend)) return makeBackend(options).error();
+  const auto choice = choiceOf(options);
+  if (!choice.ok()) return choice.error();
+  if (choice->row->devices)
+    return Error{.code = Code::Usage,
+                 .message = fmt::format("a package has code for processors, and none for '{}'", options.backend),
+                 .where = {},
+                 .hint = "compile the model that it was made from"};
   auto package = openPackage(path);
   if (!package.ok()) return package.error();
   if (Status known = checkFunctions(options.functions, package->functionNames()); !known.ok()) return known.error();
-  if (options.backend == kReferenceBackend) return finish(*std::move(package), options);
+  if (choice->row->name == kReferenceBackend) return finish(*std::move(package), options);
   return *std::move(package);
 }
 

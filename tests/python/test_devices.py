@@ -364,8 +364,10 @@ def test_tiles_are_measured_once(program, fake, tmp_path):
     assert origins("--tune") == (0, ["binary"])
     next((tmp_path / "cache").glob("*.measured")).unlink()
     assert origins("--tune-seconds", "1e-9") == (0, ["binary"])
+    assert origins(backend="cpu")[0] == 0  # and is kept: nothing is compiled below
     for backend in ("interpreter", "cpu"):
-        assert origins("--tune", backend=backend)[0] == 1
+        for words in (["--tune"], ["--f64", "pairs"]):
+            assert origins(*words, backend=backend)[0] == 1
     for wrong in ("nan", "0", "-1", "inf", "x"):
         outcome = process.run([program, "run", path, f"--tune-seconds={wrong}"])
         assert outcome.code == 1 and f"--tune-seconds: Value {wrong} is not a number above 0" in outcome.err, outcome.err
@@ -408,6 +410,24 @@ def test_verify_says_of_devices_what_is_theirs(program, fake, tmp_path):
         assert verify("--backend", "cpu", *words).code == 1  # which takes none of them
     assert verify("--backend", "interpreter,cpu", "--tune").code == 1
     assert verify("--backend", "interpreter", "--against", "onnxruntime", "--f64", "pairs").code == 1
+
+
+def test_packages_are_for_processors(program, tmp_path):
+    """Who asks for a device does not get a processor."""
+    path = products(tmp_path, [(64, 64)], 2)
+    np.save(tmp_path / "x.npy", np.ones((2, 64), np.float32))
+
+    def call(*words):
+        return process.run([program, *words], timeout=120, env={**os.environ, "AGLOW_CACHE_DIR": "off"})
+
+    assert call("compile", path, "--emit", "package", "-o", tmp_path / "out").code == 0
+    run = ["run", tmp_path / "out" / "products.aglow", "--input", f"x={tmp_path / 'x.npy'}"]
+    assert call(*run).code == 0 and call(*run, "--backend", "interpreter").code == 0
+    for words in (["--backend", "opencl"], ["--backend", "opencl:9/9"], ["--tune"], ["--f64", "pairs"], ["--device-memory", "1M"]):
+        assert call(*run, *words).code == 1, words
+    assert "a package has code for processors" in call(*run, "--backend", "opencl").err
+    refused = call("compile", path, "--emit", "package", "--backend", "opencl", "-o", tmp_path / "other")
+    assert refused.code == 1 and "a package has code for processors" in refused.err and not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
