@@ -423,11 +423,32 @@ def test_packages_are_for_processors(program, tmp_path):
     assert call("compile", path, "--emit", "package", "-o", tmp_path / "out").code == 0
     run = ["run", tmp_path / "out" / "products.aglow", "--input", f"x={tmp_path / 'x.npy'}"]
     assert call(*run).code == 0 and call(*run, "--backend", "interpreter").code == 0
-    for words in (["--backend", "opencl"], ["--backend", "opencl:9/9"], ["--tune"], ["--f64", "pairs"], ["--device-memory", "1M"]):
+    for words in (["--backend", "opencl"], ["--backend", "opencl:9/9"], ["--tune"], ["--f64", "pairs"],
+                  ["--device-memory", "1M"]):
         assert call(*run, *words).code == 1, words
     assert "a package has code for processors" in call(*run, "--backend", "opencl").err
     refused = call("compile", path, "--emit", "package", "--backend", "opencl", "-o", tmp_path / "other")
-    assert refused.code == 1 and "a package has code for processors" in refused.err and not (tmp_path / "other").exists()
+    assert refused.code == 1 and not (tmp_path / "other").exists()
+    assert "a package has code for processors" in refused.err
+
+
+def test_a_module_verifies_devices(fake, program, tmp_path):
+    """What is said of a device is not said of those that it is compared with."""
+    if process.is_sanitized(str(program)):
+        pytest.skip("the Python module is not sanitized")
+    aglow = pytest.importorskip("aglow")
+    path = products(tmp_path, [(64, 64)], 2)
+    script = f"""
+import numpy as np, aglow
+for options in ({{"tune": True}}, {{"f64_pairs": True}}):
+    model = aglow.compile({str(path)!r}, backend="opencl", cache=False, **options)
+    for against in ("interpreter", "cpu", "opencl"):
+        # Zeros, whose product is what the fake device computes.
+        assert model.verify(np.zeros((2, 64), np.float32), against=against).ok
+"""
+    environment = {**os.environ, **fake(""), "PYTHONPATH": str(pathlib.Path(aglow.__file__).parents[1])}
+    outcome = process.run([sys.executable, "-c", script], env=environment, timeout=120)
+    assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.parametrize("how", ["lost:2", "lost-waiting:2", "memory:3", "build"])
