@@ -229,13 +229,13 @@ PhaseList phasesFor(const Backend& backend, const CompileOptions& options) {
     if (phases.find("layout") != nullptr) phases.leaveOut("layout");
     phases.insertAfter("optimize-core", layoutPhase({.lanes = options.lanes}));
   }
-  if (options.recompute > 0) phases.insertAfter("predicate", recomputePhase(options.recompute));
   if (const auto* device = dynamic_cast<const DeviceBackend*>(&backend)) {
     const LatencyModel model = device->latencies();
     const bool travels = model.travel != LatencyModel::Travel::Never;
     if (travels) phases.insertAfter("memory", transfersPhase(model));
     if (travels && model.memoryBytes > 0) phases.insertAfter("predicate", piecesPhase(model));
   }
+  if (options.recompute > 0) phases.insertAfter("predicate", recomputePhase(options.recompute));
   if (options.fuse && phases.find("fuse") == nullptr) phases.insertAfter("irgen", fusePhase(fuseEverything()));
   if (options.fusedNodes && phases.find("fuse") != nullptr) phases.replace("fuse", fuseAsPhase(options.fusedNodes));
   return phases;
