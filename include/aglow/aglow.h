@@ -66,9 +66,9 @@ typedef struct aglow_options aglow_options;
 aglow_options* aglow_options_new(void); /* null when there is no memory */
 void aglow_options_free(aglow_options* options);
 
-/* "cpu", machine code for this processor, "interpreter", the reference, or "opencl", a device: "opencl:PLATFORM/DEVICE",
- * by numbers or parts of names. With "@64M" a device uses no more of its memory. By default the fastest that the library
- * was built with, which is cpu wherever LLVM was there. */
+/* "cpu", machine code for this processor, "interpreter", the reference, or "opencl", a device:
+ * "opencl:PLATFORM/DEVICE", by numbers or parts of names. With "@64M" a device uses no more of its memory. By default
+ * the fastest that the library was built with, which is cpu wherever LLVM was there. */
 aglow_status aglow_options_set_backend(aglow_options* options, const char* name);
 /* At most this many, up to 1024; 0, the default, means one per processor. Outputs do not depend on it. */
 aglow_status aglow_options_set_threads(aglow_options* options, int threads);
