@@ -3,13 +3,15 @@
    slow, and of SPIR-V no-il-call, il, il-build; a number after a colon (memory:3, lost:2) is that of the first call
    that fails, and that of memory-once:N of the only one; with call:N the Nth of all calls that may fail does, alone,
    and says `unlucky` in the log. `caches` keeps bytes of its own of the host's memory, as OpenCL allows; `discrete`
-   has memory of its own, `narrow` addresses of 32 bits, `no-clock` and `no-groups` do not tell theirs, and spirv:N
-   takes SPIR-V 1.N; with `builds-late` the first launch of each kernel takes 100 ms; all:N, buffer:N, group:N and
-   local:N bound the memory, a buffer, the items of a kernel's group and what kernels need of local memory, and
-   `rusticl` is the platform's name; the device's has `quotes`, or `bytes` that are no UTF-8. Words stand beside each
-   other with commas. Objects that are not released are counted, and the count is printed when the process ends; what
-   is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of interest, with its bytes. */
+   has memory of its own, `no-pinned` none of the host's to map, `narrow` addresses of 32 bits, `no-clock` and
+   `no-groups` do not tell theirs, and spirv:N takes SPIR-V 1.N; with `builds-late` the first launch of each kernel
+   takes 100 ms; all:N, buffer:N, group:N and local:N bound the memory, a buffer, the items of a kernel's group and what
+   kernels need of local memory, and `rusticl` is the platform's name; the device's has `quotes`, or `bytes` that are no
+   UTF-8. Words stand beside each other with commas. Objects that are not released are counted, and the count is printed
+   when the process ends; what is released twice ends it. FAKE_OPENCL_LOG names a file that gets a line for each call of
+   interest, with its bytes; a write of memory that is not the driver's has one more, `pageable`. */
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,13 +29,11 @@ enum {
   INVALID_BINARY = -42,
   INVALID_WORK_GROUP_SIZE = -54
 };
-static int thing; /* what handles of platforms and devices point to */
-static int alive = 0;
-static int64_t ticks = 0;
-
 struct object {
   uint32_t mark;
-  void* bytes;  /* of a buffer that was mapped */
+  void* bytes;   /* of a buffer that was mapped */
+  size_t mapped; /* so many of them */
+  struct object* next;
   void* host;   /* of one that is the host's */
   size_t room;  /* of its own bytes of the host's */
   int il;       /* of a program: it came as SPIR-V */
@@ -41,6 +41,11 @@ struct object {
   int64_t more; /* of an event: nanoseconds that it took besides */
 };
 enum { MARK = 0xC10B7EC7u };
+static int thing; /* what handles of platforms and devices point to */
+static int alive = 0;
+static int64_t ticks = 0;
+static struct object* pinned = NULL; /* buffers whose memory the driver has and shows */
+static pthread_mutex_t pinning = PTHREAD_MUTEX_INITIALIZER;
 
 /* What stands behind a word of FAKE_OPENCL: 0 where it is not there, and 1 where it has no number. */
 static long asked(const char* word) {
@@ -192,7 +197,7 @@ void* clCreateBuffer(void* c, uint64_t flags, size_t bytes, void* host, int32_t*
   const long number_once = asked("memory-once");
   if (__atomic_exchange_n(&once, number_once, __ATOMIC_RELAXED) != number_once) left = number_once;
   const int bad = fails("memory", &calls) || __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0;
-  const int number = bad ? ALLOCATION_FAILURE : 0;
+  const int number = bad || ((flags & 16) != 0 && asked("no-pinned")) ? ALLOCATION_FAILURE : 0;
   struct object* buffer = made(status, number);
   (void)c;
   note_bytes((flags & 8) != 0 ? "wrapped" : (flags & 16) != 0 ? "pinned" : "buffer", bytes);
@@ -211,7 +216,14 @@ void* clEnqueueMapBuffer(void* q, void* m, uint32_t wait, uint64_t flags, size_t
   note_bytes("map", bytes);
   if ((*status = unlucky() ? INVALID_QUEUE : 0) != 0) return NULL;
   if (buffer->room != 0) memcpy(buffer->host, buffer->bytes, buffer->room);
-  if (buffer->host == NULL && buffer->bytes == NULL) buffer->bytes = calloc(1, bytes);
+  if (buffer->host == NULL && buffer->bytes == NULL) {
+    buffer->bytes = calloc(1, bytes);
+    buffer->mapped = bytes;
+    pthread_mutex_lock(&pinning);
+    buffer->next = pinned;
+    pinned = buffer;
+    pthread_mutex_unlock(&pinning);
+  }
   return buffer->host != NULL ? buffer->host : buffer->bytes;
 }
 int32_t clEnqueueUnmapMemObject(void* q, void* m, void* bytes, uint32_t n, void* const* events, void** event) {
@@ -299,8 +311,15 @@ int32_t clEnqueueNDRangeKernel(void* q, void* k, uint32_t axes, const size_t* be
 }
 int32_t clEnqueueWriteBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, const void* from, uint32_t n,
                              void* const* events, void** event) {
-  (void)q, (void)m, (void)wait, (void)at, (void)from, (void)n, (void)events;
+  (void)q, (void)m, (void)wait, (void)at, (void)n, (void)events;
   note_bytes("write", bytes);
+  int own = 0;
+  pthread_mutex_lock(&pinning);
+  for (const struct object* buffer = pinned; buffer != NULL; buffer = buffer->next)
+    own |= (uintptr_t)from >= (uintptr_t)buffer->bytes &&
+           (uintptr_t)from + bytes <= (uintptr_t)buffer->bytes + buffer->mapped;
+  pthread_mutex_unlock(&pinning);
+  if (!own) note_bytes("pageable", bytes);
   return enqueued(0, event);
 }
 int32_t clEnqueueReadBuffer(void* q, void* m, uint32_t wait, size_t at, size_t bytes, void* to, uint32_t n,
@@ -345,6 +364,13 @@ static int32_t release(void* p) {
   struct object* object = p;
   if (object->mark != MARK) abort();
   object->mark = 0;
+  pthread_mutex_lock(&pinning);
+  for (struct object** at = &pinned; *at != NULL; at = &(*at)->next)
+    if (*at == object) {
+      *at = object->next;
+      break;
+    }
+  pthread_mutex_unlock(&pinning);
   free(object->bytes);
   free(object);
   __atomic_sub_fetch(&alive, 1, __ATOMIC_RELAXED);

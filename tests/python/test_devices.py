@@ -194,9 +194,14 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
         refused = run(how)
         assert refused.code == 4 and words in refused.err and "node " in refused.err, refused.err
         assert "kernel" not in log.read_text()
-    # What a device of its own memory has no room for travels, one run at a time.
+    # What a device of its own memory has no room for travels, one run at a time, from memory that is pinned.
     assert run("discrete,all:250000").code == 0
     assert sum(calls(log, "buffer")) <= 250000
+    travelling = sum(calls(log, "write")) - sum(calls(log, "pageable"))
+    assert travelling >= 64 * 640 * 4 and sum(calls(log, "pinned")) >= travelling
+    # Without such memory it travels as well.
+    assert run("discrete,all:250000,no-pinned").code == 0
+    assert calls(log, "pageable") == calls(log, "write")
     bundle = [program, "compile", path, "--backend", "opencl", "--emit", "bundle", "-o", tmp_path / "bundle"]
     # A bundle's weights are one buffer, which has to lie on the device whole, whether or not it is the host's memory.
     weights = (64 * 640 * 2 + 64 * 320) * 4

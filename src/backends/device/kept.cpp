@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "support/sha256.h"
 
@@ -41,6 +42,21 @@ void Kept::keep(std::string_view bytes) const {
   const std::string digest = digestOf(bytes);
   const std::array pieces = {std::as_bytes(std::span(digest)), std::as_bytes(std::span(bytes))};
   if (cache_.keep(name_, pieces)) cache_.evict();
+}
+
+std::optional<MachinePeak> Kept::peak() const {
+  const std::optional<std::string> text = find();
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  MachinePeak peak;
+  peak.flops = std::strtod(text->c_str(), &end);
+  peak.bytesPerSecond = std::strtod(end, &end);
+  if (peak.flops <= 0 || peak.bytesPerSecond <= 0) return std::nullopt;
+  return peak;
+}
+
+void Kept::keep(const MachinePeak& peak) const {
+  keep(fmt::format("{:.6e} {:.6e}\n", peak.flops, peak.bytesPerSecond));
 }
 
 }  // namespace aglow::device

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "backends/package_cache.h"
+#include "support/machine.h"
 
 namespace aglow::device {
 
@@ -20,6 +21,10 @@ public:
   // Nobody misses what cannot be kept.
   void keep(std::string_view bytes) const;
   void remove() const { cache_.remove(name_); }
+
+  // A peak that was measured.
+  std::optional<MachinePeak> peak() const;
+  void keep(const MachinePeak& peak) const;
 
 private:
   PackageCache cache_;

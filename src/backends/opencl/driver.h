@@ -18,6 +18,7 @@ public:
   const Api& api() const { return *api_; }
   Context context() const { return context_.get(); }
   device::WeightStore& weights() { return weights_; }
+  device::WeightStore& pinned() { return pinned_; }  // weights that travel
   // After a fault of the device: whoever comes next gets a new context.
   void lose() { lost_ = true; }
 
@@ -43,7 +44,7 @@ private:
   const Api* api_ = nullptr;
   DeviceId device_ = nullptr;
   OwnContext context_;
-  device::WeightStore weights_;
+  device::WeightStore weights_, pinned_;
   std::atomic<bool> lost_ = false;
 };
 

@@ -5,41 +5,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 
+#include "backends/device/host_bytes.h"
 #include "backends/device/steps.h"
 #include "backends/opencl/copy_queue.h"
 #include "backends/opencl/driver.h"
 #include "backends/opencl/host_memory.h"
 #include "backends/opencl/kernels.h"
 #include "backends/opencl/timeline.h"
-#include "support/sizes.h"
+#include "support/machine.h"
 #include "support/stop.h"
-#include "support/thread_pool.h"
 
 namespace aglow::opencl {
 
 namespace {
 
 using device::Fault;
+using device::HostBytes;
 using device::Loaded;
 using device::MemoryPlan;
 using device::Slot;
 using device::Step;
 using device::Transfer;
-
-// The host's memory, by placeholder; inputs are only read.
-struct HostBytes {
-  std::map<RegionId, std::byte*> inputs, outputs;
-
-  HostBytes(const Program& program, std::span<const std::byte* const> in, std::span<std::byte* const> out) {
-    const std::vector<RegionId> from = program.inputs(), to = program.outputs();
-    for (size_t i = 0; i < from.size(); ++i) inputs[from[i]] = const_cast<std::byte*>(in[i]);
-    for (size_t i = 0; i < to.size(); ++i) outputs[to[i]] = out[i];
-  }
-};
 
 // Where a slot lies.
 struct Bound {
@@ -50,8 +39,8 @@ struct Bound {
 // What a run has for itself.
 struct DeviceRun {
   OwnQueue queue;
-  std::optional<CopyQueue> copies;  // where something travels
-  Staging staging;
+  std::optional<CopyQueue> copies;   // where something travels
+  std::shared_ptr<Staging> staging;  // none where the driver copies from and to the caller's memory
   std::vector<OwnMemory> memory;
   std::vector<Bound> bound;                     // by slot
   std::vector<std::vector<OwnKernel>> kernels;  // by program, by step
@@ -176,11 +165,14 @@ private:
 
   Status placeWeights(TensorPool* pool) {
     std::map<size_t, Tensor> constants;  // by slot
+    std::vector<Tensor*> travelling;
     for (Loaded& loaded : programs_)
       for (Region& region : loaded.program.regions)
-        if (auto* constant = region.as<ConstantInit>(); constant != nullptr && !plan_.inHost(region))
-          // The device has its own: nobody reads them here again, but for those that travel.
+        if (auto* constant = region.as<ConstantInit>(); constant != nullptr && plan_.inHost(region))
+          travelling.push_back(&constant->bytes);
+        else if (constant != nullptr)  // the device has its own: nobody reads these again
           constants.emplace(plan_.declared.find(region.name)->second, std::exchange(constant->bytes, {}));
+    pin(travelling, pool);
     std::vector<Tensor> tensors;
     for (auto& [slot, tensor] : constants) tensors.push_back(std::move(tensor));
     AGLOW_TRY(WeightMemory memory, WeightMemory::create(driver_, sharesMemory_));
@@ -191,6 +183,20 @@ private:
       bound_[slot] = {static_cast<Memory>(weight.buffer), weight.offset};
     }
     return {};
+  }
+
+  // Weights that are much of the host's memory, or find none that is pinned, travel from where they are.
+  void pin(std::span<Tensor* const> travelling, TensorPool* pool) {
+    std::vector<Tensor> tensors;
+    int64_t bytes = 0;
+    for (const Tensor* tensor : travelling) bytes += tensors.emplace_back(*tensor).bytes();
+    if (bytes > machineMemory() / 4) return;
+    PinnedMemory memory(driver_);
+    const auto places = driver_->pinned().place(tensors, pool, device_.allocationBytes, memory);
+    for (size_t i = 0; places.ok() && i < tensors.size(); ++i) {
+      const auto& [owner, buffer, offset] = (*places)[i];
+      *travelling[i] = Tensor(tensors[i].type(), static_cast<const std::byte*>(buffer) + offset, owner);
+    }
   }
 
   Status filled(Context& context) const {
@@ -208,8 +214,7 @@ private:
       AGLOW_OK(makeBuffers(use, run.memory, run.bound));
     // Where there is no such memory, the driver copies to and from the caller's.
     if (!sharesMemory_ && plan_.stagingBytes > 0)
-      if (auto staging = Staging::create(driver_, run.queue.get(), plan_.stagingBytes); staging.ok())
-        run.staging = *std::move(staging);
+      if (auto staging = Staging::create(driver_, plan_.stagingBytes); staging.ok()) run.staging = *std::move(staging);
     size_t checked = 0;
     for (const Loaded& loaded : programs_) {
       checked = std::max(checked, loaded.checked.size());
@@ -271,33 +276,22 @@ private:
     AGLOW_OK(std::move(done));
     if (timeline) AGLOW_OK(timeline->tell(*watcher));
     AGLOW_OK(loaded.checkFaults(run.seen));
-    if (run.staging.data() != nullptr)
-      for (const auto& [id, to] : wanted) copyBytes(to, host.outputs.at(id), loaded.program[id].type.bytes());
+    if (run.staging != nullptr)
+      for (const auto& [id, to] : wanted)
+        device::copyBytes(*pool_, to, host.outputs.at(id), loaded.program[id].type.bytes());
     return {};
-  }
-
-  // A processor's core copies at a fraction of what its memory and the device's link give.
-  void copyBytes(std::byte* to, const std::byte* from, int64_t bytes) const {
-    if (bytes == 0 || to == from) return;
-    constexpr int64_t kPiece = 256 << 10;
-    constexpr int kCores = 4;  // more gain nothing
-    pool_->run({.units = ceilDiv(bytes, kPiece), .threads = kCores}, [&](int, int64_t begin, int64_t end) {
-      const int64_t first = begin * kPiece, last = std::min(end * kPiece, bytes);
-      std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
-      return 0;
-    });
   }
 
   // What travels does so from and to pinned memory, if there is some. What the host has, in and out, is in its output.
   void stageInputs(const DeviceRun& run, const Loaded& loaded, HostBytes& host) const {
-    const bool stages = run.staging.data() != nullptr;
-    const auto staged = [&](RegionId id) { return run.staging.data() + plan_.slotOf(loaded.program[id].name).staged; };
+    const bool stages = run.staging != nullptr;
+    const auto staged = [&](RegionId id) { return run.staging->data() + plan_.slotOf(loaded.program[id].name).staged; };
     for (auto& [id, bytes] : host.outputs) bytes = stages ? staged(id) : bytes;
     for (auto& [id, bytes] : host.inputs) {
       const auto output = host.outputs.find(id);
       const bool changes = output != host.outputs.end() && plan_.inHost(loaded.program[id]);
       std::byte* to = changes ? output->second : stages ? staged(id) : bytes;
-      copyBytes(to, bytes, loaded.program[id].type.bytes());
+      device::copyBytes(*pool_, to, bytes, loaded.program[id].type.bytes());
       bytes = to;
     }
   }
@@ -314,7 +308,7 @@ private:
       const size_t number = plan_.declared.find(region.name)->second;
       // Before there is a buffer of them: the driver may take a copy then.
       if (const auto input = host.inputs.find(id); input != host.inputs.end())
-        copyBytes(bytes, input->second, region.type.bytes());
+        device::copyBytes(*pool_, bytes, input->second, region.type.bytes());
       Memory memory = borrowed.add(bytes, static_cast<uint64_t>(region.type.bytes()));
       const Slot& slot = plan_.slots[number];
       run.bound[number] = memory != nullptr ? Bound{memory, 0} : Bound{ioOf(run, slot), slot.offset};

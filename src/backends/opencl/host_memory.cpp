@@ -8,29 +8,21 @@ namespace aglow::opencl {
 
 static bool isAligned(const std::byte* bytes) { return reinterpret_cast<uintptr_t>(bytes) % Program::kAlignment == 0; }
 
-Result<Staging> Staging::create(std::shared_ptr<const Driver> driver, Queue queue, uint64_t bytes) {
-  Staging staging;
-  AGLOW_TRY(staging.memory_, driver->makeBuffer(bytes, kAllocateInHost));
-  AGLOW_TRY(void* data, driver->map(queue, staging.memory_.get(), bytes, kMapToRead | kMapToWrite));
-  staging.data_ = static_cast<std::byte*>(data);
-  staging.queue_ = queue;
-  staging.driver_ = std::move(driver);
+Result<std::shared_ptr<Staging>> Staging::create(std::shared_ptr<const Driver> driver, uint64_t bytes) {
+  std::shared_ptr<Staging> staging(new Staging);
+  AGLOW_TRY(staging->queue_, driver->makeQueue());
+  AGLOW_TRY(staging->memory_, driver->makeBuffer(bytes, kAllocateInHost));
+  AGLOW_TRY(void* data, driver->map(staging->queue_.get(), staging->memory_.get(), bytes, kMapToRead | kMapToWrite));
+  staging->data_ = static_cast<std::byte*>(data);
+  staging->driver_ = std::move(driver);
   return staging;
-}
-
-Staging& Staging::operator=(Staging&& other) noexcept {
-  std::swap(driver_, other.driver_);
-  std::swap(queue_, other.queue_);
-  std::swap(memory_, other.memory_);
-  std::swap(data_, other.data_);
-  return *this;
 }
 
 Staging::~Staging() {
   if (data_ == nullptr || !driver_->api().usable().ok()) return;
   // Of a lost device nothing is expected any more.
-  const Status unmapped = driver_->unmap(queue_, memory_.get(), data_);
-  if (unmapped.ok()) static_cast<void>(driver_->finish(queue_));
+  const Status unmapped = driver_->unmap(queue_.get(), memory_.get(), data_);
+  if (unmapped.ok()) static_cast<void>(driver_->finish(queue_.get()));
 }
 
 Memory Borrowed::add(std::byte* bytes, uint64_t count) {
@@ -85,6 +77,12 @@ std::shared_ptr<void> WeightMemory::shared(const Tensor& tensor) {
 
 Status WeightMemory::upload(void* buffer, uint64_t offset, const Tensor& tensor) {
   return driver_->write(queue_.get(), static_cast<Memory>(buffer), offset, tensor.data(), tensor.bytes());
+}
+
+Result<std::shared_ptr<void>> PinnedMemory::allocate(uint64_t bytes) {
+  AGLOW_TRY(std::shared_ptr<Staging> staging, Staging::create(driver_, bytes));
+  std::byte* data = staging->data();
+  return std::shared_ptr<void>(std::move(staging), data);
 }
 
 }  // namespace aglow::opencl

@@ -1,29 +1,29 @@
-// How inputs and outputs come to the device: from where they lie, where it reaches the host's memory, else over memory
-// of the host that the driver pins once.
+// How inputs, outputs and weights come to the device: from where they lie, where it reaches the host's memory, else
+// over memory of the host that the driver pins once.
 #pragma once
 
-#include <span>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "backends/opencl/driver.h"
 
 namespace aglow::opencl {
 
-// Host memory that stays mapped, for as long as this and the queue live.
+// Host memory that stays mapped, for as long as this lives.
 class Staging {
 public:
-  Staging() = default;
-  static Result<Staging> create(std::shared_ptr<const Driver> driver, Queue queue, uint64_t bytes);
-  Staging(Staging&& other) noexcept { *this = std::move(other); }
-  Staging& operator=(Staging&& other) noexcept;
+  static Result<std::shared_ptr<Staging>> create(std::shared_ptr<const Driver> driver, uint64_t bytes);
+  Staging(const Staging&) = delete;
   ~Staging();
 
-  // Null where there is none.
   std::byte* data() const { return data_; }
 
 private:
+  Staging() = default;
+
   std::shared_ptr<const Driver> driver_;
-  Queue queue_ = nullptr;
+  OwnQueue queue_;
   OwnMemory memory_;
   std::byte* data_ = nullptr;
 };
@@ -65,6 +65,24 @@ private:
   std::shared_ptr<const Driver> driver_;
   bool sharesMemory_ = false;
   OwnQueue queue_;
+};
+
+// Where weights wait that travel. From other memory some drivers copy only while the host waits, which has kernels to
+// enqueue.
+class PinnedMemory final : public device::DeviceMemory {
+public:
+  explicit PinnedMemory(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+
+  Result<std::shared_ptr<void>> allocate(uint64_t bytes) override;
+  std::shared_ptr<void> shared(const Tensor&) override { return nullptr; }
+  Status upload(void* buffer, uint64_t offset, const Tensor& tensor) override {
+    std::memcpy(static_cast<std::byte*>(buffer) + offset, tensor.data(), static_cast<size_t>(tensor.bytes()));
+    return {};
+  }
+  Status finish() override { return {}; }
+
+private:
+  std::shared_ptr<const Driver> driver_;
 };
 
 }  // namespace aglow::opencl

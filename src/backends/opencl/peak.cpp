@@ -1,9 +1,6 @@
 #include "backends/opencl/peak.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 
 #include "backends/device/kept.h"
@@ -150,14 +147,7 @@ device::Kept keptIn(const Device& device, const std::string& cache) {
 }  // namespace
 
 std::optional<MachinePeak> keptPeak(const Device& device, const std::string& cache) {
-  const std::optional<std::string> text = keptIn(device, cache).find();
-  if (!text) return std::nullopt;
-  char* end = nullptr;
-  MachinePeak peak;
-  peak.flops = std::strtod(text->c_str(), &end);
-  peak.bytesPerSecond = std::strtod(end, &end);
-  if (peak.flops <= 0 || peak.bytesPerSecond <= 0) return std::nullopt;
-  return peak;
+  return keptIn(device, cache).peak();
 }
 
 Result<MachinePeak> measuredPeak(const Device& device, const std::string& cache, bool again) {
@@ -166,7 +156,7 @@ Result<MachinePeak> measuredPeak(const Device& device, const std::string& cache,
   AGLOW_TRY(Prober prober, Prober::create(device, cache));
   AGLOW_TRY(MachinePeak peak, prober.peak());
   if (known) peak = {std::max(peak.flops, known->flops), std::max(peak.bytesPerSecond, known->bytesPerSecond)};
-  keptIn(device, cache).keep(fmt::format("{:.6e} {:.6e}\n", peak.flops, peak.bytesPerSecond));
+  keptIn(device, cache).keep(peak);
   return peak;
 }
 
