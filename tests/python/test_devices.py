@@ -176,9 +176,9 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
     path, log = products(tmp_path, [(64, 640), (640, 64), (64, 320)], 2), tmp_path / "log"
     np.save(tmp_path / "x.npy", np.ones((2, 64), np.float32))
 
-    def run(how):
+    def run(how, *options):
         log.write_text("")
-        return process.run([program, "run", path, "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}"], timeout=120,
+        return process.run([program, "run", path, "--backend", "opencl", "--input", f"x={tmp_path / 'x.npy'}", *options], timeout=120,
                            env={**os.environ, **fake(how), "AGLOW_CACHE_DIR": "off", "FAKE_OPENCL_LOG": str(log)})
 
     assert run("discrete").code == 0
@@ -202,6 +202,9 @@ def test_large_weights_have_several_buffers(program, fake, tmp_path):
     # Without such memory it travels as well.
     assert run("discrete,all:250000,no-pinned").code == 0
     assert calls(log, "pageable") == calls(log, "write")
+    # Nor is there more room where a user allows more than there is.
+    allowed = run("discrete,all:250000", "--device-memory", "1G")
+    assert allowed.code == 0 and sum(calls(log, "buffer")) <= 250000, allowed.err
     bundle = [program, "compile", path, "--backend", "opencl", "--emit", "bundle", "-o", tmp_path / "bundle"]
     # A bundle's weights are one buffer, which has to lie on the device whole, whether or not it is the host's memory.
     weights = (64 * 640 * 2 + 64 * 320) * 4

@@ -58,7 +58,7 @@ LatencyModel OpenClBackend::latencies() const {
                                                        : LatencyModel::Travel::WhereFull,
                      .memoryBytes = static_cast<int64_t>(std::min<uint64_t>(device_.globalBytes, INT64_MAX)),
                      .bufferBytes = static_cast<int64_t>(std::min<uint64_t>(device_.allocationBytes, INT64_MAX))};
-  if (memoryBytes_ > 0) model.memoryBytes = memoryBytes_;
+  if (memoryBytes_ > 0) model.memoryBytes = std::min(memoryBytes_, model.memoryBytes);
   return model;
 }
 
