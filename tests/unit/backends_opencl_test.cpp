@@ -160,6 +160,38 @@ program @main(@inout %kept, @in %x, @out %y) {
   EXPECT_THAT(results->at(1).doubles(), ElementsAre(5, 6, 7, 8));
 }
 
+TEST_F(OnDevice, ReadsAgainWhatItHasSentToTheHost) {
+  auto program = parseProgram(R"(declare {
+  %x = placeholder f32[4]
+  %y = placeholder f32[4]
+  %z = placeholder f32[4]
+}
+program @main(@in %x, @out %y, @out %z) {
+  %in = alloc f32[4]
+  copy.start @out %in, @in %x token 1
+  copy.wait @out %in, @in %x token 1
+  copy.start @out %y, @in %in token 2
+  copy.wait @out %y, @in %in token 2
+  %again = alloc f32[4]
+  copy.start @out %again, @in %y token 3
+  copy.wait @out %again, @in %y token 3
+  Relu @inout %again, @in %again
+  copy.start @out %z, @in %again token 4
+  copy.wait @out %z, @in %again token 4
+  dealloc %in
+  dealloc %again
+})");
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  ASSERT_TRUE(runMemoryPasses(*program).ok());
+  auto executable = backend_->compile(*std::move(program), {});
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  const auto x = Tensor::of(Type(ElemKind::Float32, Shape{4}), std::vector<double>{-1, 2, -3, 4});
+  auto results = (*executable)->run(std::vector{x});
+  ASSERT_TRUE(results.ok()) << results.error().text();
+  EXPECT_THAT(results->at(0).doubles(), ElementsAre(-1, 2, -3, 4));
+  EXPECT_THAT(results->at(1).doubles(), ElementsAre(0, 2, 0, 4));
+}
+
 // A row of products, too long for one batch.
 std::string manyProducts(int count) {
   std::string text =

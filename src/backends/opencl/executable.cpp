@@ -357,10 +357,9 @@ private:
     const Region& region = loaded.program[transfer.region];
     const auto* constant = region.as<ConstantInit>();
     const Bound& bound = run.bound[transfer.place.slot];
-    // Where the host has the bytes; those to the device are only read.
-    std::byte* begin = constant != nullptr ? constant->bytes.ref().data
-                       : transfer.toDevice ? host.inputs.at(transfer.region)
-                                           : host.outputs.at(transfer.region);
+    // Where the host has the bytes, an output also where it is read again; those to the device are only read.
+    const auto& given = host.outputs.contains(transfer.region) ? host.outputs : host.inputs;
+    std::byte* begin = constant != nullptr ? constant->bytes.ref().data : given.at(transfer.region);
     const char* what = constant != nullptr ? "weights" : transfer.toDevice ? "input" : "output";
     return commands.copies->start(*driver_, commands.queue, number, transfer, bound.memory,
                                   bound.offset + transfer.place.offset, begin + transfer.offset,
