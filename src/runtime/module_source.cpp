@@ -85,7 +85,7 @@ public:
   const NetworkSpec& spec() const override { return spec_; }
   const PartGraph& graph() const override { return graph_; }
   Diagnosed<std::shared_ptr<CompiledPart>> compile(size_t /*part*/, const std::string& backend) const override {
-    if (backend.substr(0, backend.find(':')) == backend_) return part_;
+    if (backend.substr(0, backend.find_first_of(":@")) == backend_) return part_;
     return Error{.code = Code::UnsupportedFeature,
                  .message = fmt::format("it was compiled for {} and cannot run on {}", backend_, backend)};
   }

@@ -65,6 +65,12 @@ def test_nothing_is_cut_that_runs_as_one(aglow, tmp_path, criterion, devices):
         assert "same bits" in outcome.out
 
 
+@pytest.mark.parametrize("device", ["interpreter@64K", "interpreter"])
+def test_devices_with_a_bound_of_memory(aglow, layers, device):
+    outcome = aglow("partition", layers, "--parts", "2", "--devices", f"{device},name=a {device},name=b", "--verify")
+    assert outcome.code == 0 and "the same bits as whole" in outcome.out, outcome.err
+
+
 def test_a_plan_says_where_nodes_go(aglow, layers, tmp_path):
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"product0": "card1", "product1": "card0", "product2": "card1"}))
