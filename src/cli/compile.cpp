@@ -312,7 +312,7 @@ Status finishFiles(const EmitOptions& emit, FileSet& files) {
 
 Diagnosed<std::vector<CodeSource>> compileSources(FileSet& files, EmitOptions& emit, const CodeFileOptions& code) {
   const auto failed = [](const auto& result) { return Diagnostics(result.error()); };
-  const bool bounded = !emit.model.deviceMemory.empty() || emit.model.backend.find('@') != std::string::npos;
+  const bool bounded = !emit.model.deviceMemory.empty() || boundsMemory(emit.model.backend);
   if (!code.emit.empty() && bounded)
     return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory",
                                "nor a bound after the backend's name, as in opencl@64M")));

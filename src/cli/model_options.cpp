@@ -286,6 +286,8 @@ Result<ParsedOptions> ModelOptions::parse(const std::string& cache) const {
     if (options.recompute < 1) return usage("--recompute: expected a number of bytes, at least 1");
   }
   if (!deviceMemory.empty()) {
+    if (boundsMemory(backend))
+      return usage(fmt::format("--device-memory: --backend '{}' says already how much memory may be used", backend));
     AGLOW_TRY(const int64_t bytes, parseBytes(deviceMemory, "--device-memory"));
     options.backend = fmt::format("{}@{}", backend.empty() ? defaultBackend() : backend, bytes);
   }

@@ -72,9 +72,16 @@ constexpr BackendRow kBackends[] = {
 #endif
 };
 
+// Where a bound of memory begins. Names of processors go on after an @ as well, with a blank: CPU @ 2.80GHz.
+size_t findBound(std::string_view name) {
+  size_t at = name.find('@');
+  while (at != std::string_view::npos && name.substr(at + 1).starts_with(' ')) at = name.find('@', at + 1);
+  return at;
+}
+
 // The row that a name means, which may go on with a device.
 const BackendRow* rowOf(std::string_view name) {
-  name = name.substr(0, name.find('@'));
+  name = name.substr(0, findBound(name));
   for (const BackendRow& row : kBackends)
     if (name == row.name || (row.devices && name.starts_with(row.name) && name[row.name.size()] == ':')) return &row;
   return nullptr;
@@ -91,7 +98,7 @@ std::optional<int64_t> parseMemory(std::string_view text) {
 }
 
 Result<DeviceChoice> choiceOf(std::string_view name, const BackendRow& row) {
-  const size_t at = name.find('@');
+  const size_t at = findBound(name);
   const std::string_view device = name.substr(0, at);
   DeviceChoice choice{.device = device.substr(std::min(device.size(), row.name.size() + 1))};
   if (at == std::string_view::npos) return choice;
@@ -200,6 +207,8 @@ std::vector<std::string_view> backendNames() {
 }
 
 bool isBackend(std::string_view name) { return rowOf(name) != nullptr; }
+
+bool boundsMemory(std::string_view name) { return findBound(name) != std::string_view::npos; }
 
 std::string_view defaultBackend() { return std::end(kBackends)[-1].name; }
 

@@ -93,6 +93,8 @@ Result<std::shared_ptr<const Backend>> makeBackend(const CompileOptions& options
 std::vector<std::string_view> backendNames();
 // Whether a backend has this name, which may go on with a device: opencl:0/1.
 bool isBackend(std::string_view name);
+// Whether it goes on with a bound of the device's memory: opencl@64M.
+bool boundsMemory(std::string_view name);
 // The one that is taken where nobody names one: the fastest that this build has.
 std::string_view defaultBackend();
 // The one that others are compared with; every build has it.

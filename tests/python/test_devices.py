@@ -628,6 +628,10 @@ def test_an_unknown_device(run, fake):
     assert outcome.code == 6
     assert "no OpenCL device '3/1'" in outcome.err and "0/0 (fake device)" in outcome.err
     assert run("cpu:0", **fake("")).code == 1
+    for name in ("CPU @ 2.80GHz", "CPU @ 2.80GHz@64M"):  # as processors are called
+        outcome = run(f"opencl:{name}", **fake(""))
+        assert outcome.code == 6 and "no OpenCL device 'CPU @ 2.80GHz'" in outcome.err, outcome.err
+    assert run("opencl:fakes/fake@64M", **fake("")).code == 0
     assert run("opencl:fakes/fake", **fake("")).code == 0
 
 

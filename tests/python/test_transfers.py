@@ -107,6 +107,8 @@ def test_too_little_memory(aglow, vgg):
     least = re.search(r"at least (\d+) bytes of the device's memory", refused.err)[1]
     assert aglow(*run, f"interpreter@{2 * int(least)}", timeout=300).code == 0
     assert aglow(*run, "interpreter@some").code == 1
+    refused = aglow(*run, "interpreter@64M", "--device-memory", "32M")
+    assert refused.code == 1 and "--backend 'interpreter@64M' says already how much memory" in refused.err
     refused = aglow(*run, "cpu", "--device-memory", "64M")
     assert refused.code == 1 and "computes in the host's memory" in refused.err
 
