@@ -316,7 +316,7 @@ Diagnosed<std::vector<CodeSource>> compileSources(FileSet& files, EmitOptions& e
   if (!code.emit.empty() && bounded)
     return failed(Status(usage("the weights of a bundle all lie on the device: --emit bundle has no --device-memory",
                                "nor a bound after the backend's name, as in opencl@64M")));
-  if (code.emit.contains("c"))
+  if (code.emit.contains("c") && !isForDevice(emit))
     emit.model.backend = CSourceBackend::kName;
   else if (!code.emit.empty() && !isForDevice(emit))
     emit.model.backend = "cpu";

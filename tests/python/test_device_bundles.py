@@ -188,7 +188,7 @@ def test_new_weights(program, tmp_path):
 
 
 def test_refused(program, tmp_path):
-    for words in (["--emit", "so"], ["--emit", "bundle", "--threads"], ["--emit", "bundle,llvm"]):
+    for words in (["--emit", "so"], ["--emit", "c"], ["--emit", "bundle", "--threads"], ["--emit", "bundle,llvm"]):
         outcome = run(program, "compile", COUNTER, "-o", tmp_path / "out", "--backend", "opencl", *words)
         assert outcome.returncode == 1 and "for devices there is --emit bundle alone" in outcome.stderr
     for words in (["--backend", "opencl", "--device-memory", "1MB"], ["--backend", "opencl@64M"]):
