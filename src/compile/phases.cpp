@@ -319,8 +319,11 @@ public:
     if (compilation_.programs.size() == compilation_.module->functions().size()) compilation_.module.reset();
   }
 
-  // All that there are, for phases that cannot see to one of them alone.
-  std::span<Program> programs() { return compilation_.programs; }
+  // All that there are, for phases that cannot see to one of them alone, and say themselves which has a fault.
+  std::span<Program> programs() {
+    name_.clear();
+    return compilation_.programs;
+  }
 
   Status passDone(std::string_view pass, bool changed, double seconds) override {
     auto& timings = compilation_.timings;
@@ -359,7 +362,7 @@ private:
       current = one;
       stopped = false;
       Status status = phase.run(*this);
-      if (!status.ok() && all.size() > 1)
+      if (!status.ok() && all.size() > 1 && !name_.empty())
         return std::move(status).error().at(fmt::format("function {}", quoted(name_)));
       AGLOW_OK(std::move(status));
       anyStopped = anyStopped || stopped;

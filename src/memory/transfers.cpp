@@ -13,6 +13,7 @@
 #include "inst/lifetimes.h"
 #include "memory/place.h"
 #include "memory/timeline.h"
+#include "support/quote.h"
 #include "support/sizes.h"
 
 namespace aglow {
@@ -216,7 +217,7 @@ constexpr Before kOrders[] = {
 };
 // The parts of weights were chosen before, for what is allowed.
 constexpr const char* kHint =
-    "smaller batches take less; with more memory, large weights have larger parts, which may take a little more";
+    "smaller batches take less; with more memory, large weights have larger parts, which may take more or less";
 // Which share of the room they get; the rest is for copies that begin early.
 constexpr double kShares[] = {1, 0.875, 0.75, 0.5, 0.25, 0, 1.25};
 
@@ -240,20 +241,21 @@ public:
     for (const Program& program : programs_) AGLOW_OK(checkSizes(Rewriting(program, all_, model_, true).write()));
     // Nothing has to travel again and again where everything fits.
     if (attempt({}, false, bytes)) return take(out);
-    const int64_t arena = arenaOf(all_, true), least = stateBytes_ + arena;
+    const auto& [arena, where] = largestArena();
+    const int64_t least = stateBytes_ + arena;
     if (arena > bufferBytes_)
       return Error{.code = Code::TooLarge,
                    .message = fmt::format("at least {} bytes are needed together, even with all weights in the host's "
                                           "memory; one buffer of the device has at most {}",
                                           arena, bufferBytes_),
-                   .where = {},
+                   .where = where,
                    .hint = kHint};
     if (least > bytes)
       return Error{.code = Code::TooLarge,
                    .message = fmt::format("at least {} bytes of the device's memory are needed, even with all weights "
                                           "in the host's memory; {} are allowed",
                                           least, bytes),
-                   .where = {},
+                   .where = where,
                    .hint = kHint};
     attempt(all_, true, bytes);
     for (const Before before : kOrders) {
@@ -294,9 +296,14 @@ private:
     return made;
   }
 
-  int64_t arenaOf(const Names& streamed, bool perUse) const {
-    int64_t most = 0;
-    for (const Program& program : programs_) most = std::max(most, rewritten(program, streamed, perUse, 0).arenaBytes);
+  // With all weights in the host's memory, and which of several functions needs so much.
+  std::pair<int64_t, std::string> largestArena() const {
+    std::pair<int64_t, std::string> most;
+    for (const Program& program : programs_) {
+      const int64_t bytes = rewritten(program, all_, true, 0).arenaBytes;
+      if (bytes <= most.first) continue;
+      most = {bytes, programs_.size() > 1 ? fmt::format("function {}", quoted(program.name)) : std::string()};
+    }
     return most;
   }
 

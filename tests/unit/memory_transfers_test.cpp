@@ -274,6 +274,14 @@ TEST(Transfers, FunctionsOfAModuleAgreeOnWhatStays) {
   const auto host = hostRegions(programs);
   EXPECT_EQ(host, hostRegions(std::span(programs).first(1)));
   EXPECT_EQ(host, hostRegions(std::span(programs).last(1)));
+  // Which of them needs more memory than there is.
+  auto small =
+      parseProgram("declare {\n  %a = placeholder f32[4]\n}\nprogram @small(@inout %a) {\n  Relu @inout %a, @in %a\n}");
+  ASSERT_TRUE(small.ok()) << small.error().text();
+  std::vector<Program> unlike = {*std::move(small), layers(random)};
+  const auto refused = placeCopies(unlike, slowDevice(1024));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().where, "function '" + unlike.back().name + "'");
 }
 
 TEST(Transfers, OneSideOfACopyIsTheDevices) {
