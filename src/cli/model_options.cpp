@@ -94,7 +94,9 @@ static std::string listed(const auto& rows) {
 
 std::vector<Option> ModelOptions::options() {
   if (backend.empty()) backend = defaultBackend();
-  static const std::string kBackends = fmt::format("One of: {}", fmt::join(backendNames(), ", "));
+  static const std::string kBackends =
+      fmt::format("One of: {}; opencl:PLATFORM/DEVICE, by numbers or parts of names, is one that aglow devices lists",
+                  fmt::join(backendNames(), ", "));
   static const std::string kPhases = [] {
     std::vector<std::string_view> names;
     const PhaseList phases = knownPhases();
