@@ -55,7 +55,7 @@ std::string asText(const std::vector<opencl::Device>& devices, const std::vector
         device.platformVersion, device.vendor, extensions.empty() ? "none" : fmt::to_string(fmt::join(extensions, " ")),
         peakText(peaks[i]));
   }
-  return out.empty() ? "no platform of OpenCL has a device\n" : out;
+  return out.empty() ? fmt::format("no platform of OpenCL has a device\n  hint: {}\n", opencl::kWhyNoDevice) : out;
 }
 
 std::string asJson(const std::vector<opencl::Device>& devices, const std::vector<std::optional<MachinePeak>>& peaks) {

@@ -20,7 +20,6 @@ Result<Api> load() {
     return Error{
         .code = Code::Device,
         .message = fmt::format("OpenCL's loader cannot be opened: {}", why == nullptr ? kLoader : why),
-        .where = {},
         .hint = "on Debian and Ubuntu: apt-get install ocl-icd-libopencl1, and a driver such as pocl-opencl-icd"};
   }
   Api api;
@@ -67,7 +66,6 @@ Status Api::usable() const {
   if (generation == forkGeneration()) return {};
   return Error{.code = Code::Device,
                .message = "OpenCL belongs to the process that this one was forked from",
-               .where = {},
                .hint = "fork before it is used, or start processes otherwise: Python's multiprocessing has 'spawn'"};
 }
 

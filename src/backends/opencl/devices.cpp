@@ -119,7 +119,6 @@ Result<std::vector<Device>> devices() {
   if (asked == kPlatformNotFound || (asked == kSuccess && count == 0))
     return Error{.code = Code::Device,
                  .message = "OpenCL has no platform: its loader found no driver",
-                 .where = {},
                  .hint =
                      "drivers are listed in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says; on Debian and "
                      "Ubuntu, pocl-opencl-icd is one for processors"};
@@ -159,13 +158,9 @@ Result<Device> chooseDevice(std::string_view choice) {
   for (const Device& device : all)
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.address(), device.name);
   if (known.empty())
-    return Error{.code = Code::Device,
-                 .message = "no platform of OpenCL has a device",
-                 .where = {},
-                 .hint = "Mesa's rusticl shows only those that RUSTICL_ENABLE names, as in RUSTICL_ENABLE=radeonsi"};
+    return Error{.code = Code::Device, .message = "no platform of OpenCL has a device", .hint = kWhyNoDevice};
   return Error{.code = Code::Device,
                .message = fmt::format("there is no OpenCL device {}", quoted(choice)),
-               .where = {},
                .hint = fmt::format("the machine has {}; `aglow devices` tells more", known)};
 }
 

@@ -42,6 +42,12 @@ struct Device {
 // and platform, one a line. Caches have it in their keys.
 std::string deviceIdentity(const Device& device);
 
+// What drivers do not say themselves.
+inline constexpr const char* kWhyNoWords = "PoCL builds nothing where it cannot write to the folder in POCL_CACHE_DIR";
+inline constexpr const char* kWhyNoDevice =
+    "Mesa's rusticl shows only those that RUSTICL_ENABLE names, as in RUSTICL_ENABLE=radeonsi, and PoCL none where it "
+    "cannot write to its cache, ~/.cache/pocl or the folder in POCL_CACHE_DIR";
+
 // All devices of all platforms. None where platforms have none; Device error without a loader or platform.
 Result<std::vector<Device>> devices();
 

@@ -131,7 +131,8 @@ Error KernelSet::blame(const Device& device, Context context, const Error& whole
     if (!one.ok())
       return {.code = one.error().code,
               .message = fmt::format("the driver of {} cannot build a kernel: {}\n{}\n{}", device.name,
-                                     one.error().message, words, device::excerpt(text(i), words))};
+                                     one.error().message, words, device::excerpt(text(i), words)),
+              .hint = words.find("error") == std::string::npos ? kWhyNoWords : ""};
   }
   return {.code = whole.code,
           .message = fmt::format("the driver of {} cannot build {} kernels together: {}\n{}", device.name, count(),
