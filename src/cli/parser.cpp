@@ -63,8 +63,8 @@ void addOption(CLI::App& command, const Option& option) {
   if (!option.environment.empty()) added->envname(std::string(option.environment));
   if (option.isOption()) added->group(option.group.empty() ? kFirstGroup : std::string(option.group));
   if (!option.excludes.empty()) added->excludes(command.get_option(std::string(option.excludes)));
-  // Each value of a list has its own `--option`: the word after it may be the model.
-  if (added->get_items_expected_max() > 1) added->allow_extra_args(false);
+  // Each value of an option has its own `--option`: the word after it may be the model.
+  if (option.isOption() && added->get_items_expected_max() > 1) added->allow_extra_args(false);
 }
 
 // The words after the program's name, last first, as CLI11 takes them. A list of features may begin with a minus and

@@ -290,6 +290,12 @@ def test_models_that_cannot_be_loaded(program, tmp_path):
         assert done.returncode in (1, 8) and fault in done.stderr, done.stderr
 
 
+def test_several_models_are_named(program, tmp_path):
+    models = saved(tmp_path / "models", affine=affine(), other=affine(3.0))
+    with serving(program, models / "affine.onnx", models / "other.onnx", "--devices", "cpu") as one:
+        assert one.infer("affine", {"x": X})[0] == one.infer("other", {"x": X})[0] == 200
+
+
 def test_token_and_tls(program, tmp_path):
     models = saved(tmp_path / "models", affine=affine())
     key, certificate, token = tmp_path / "key.pem", tmp_path / "certificate.pem", tmp_path / "token"
