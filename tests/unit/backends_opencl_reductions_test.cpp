@@ -108,6 +108,17 @@ TEST_P(Reductions, OfShortRows) {
     });
 }
 
+// What is stored once for a row takes the place of what all of its items have read.
+TEST_P(Reductions, OfRowsInPlace) {
+  for (const auto& [rows, length] : {std::pair(1, 3), std::pair(5, 33), std::pair(3, 300)})
+    expectEach({rows, length}, ElemKind::Float32, false, [&, of = rows](Builder& b, Value x) {
+      const Value known = b.reduce(b.input("z", Type(ElemKind::Float32, {of, 7})), {.kind = "sum", .axes = {1}});
+      const Value scaled = b.mul(known, b.reduce(x, {.kind = "max", .axes = {1}}));
+      b.output("scaled", scaled);
+      b.output("y", b.sub(x, scaled));
+    });
+}
+
 // So many sums of one row, alone or with what is made of the row with them; or of several kinds by turns.
 void addManySums(Builder& b, Value x, int sums, bool whole, bool mixed) {
   const int64_t last = x.type().shape().rank() - 1;

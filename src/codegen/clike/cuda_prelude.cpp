@@ -45,6 +45,7 @@ typedef unsigned long uint64_t;
 #define TABLE
 #define TABLE_ARRAY static __constant__
 #define BARRIER() __syncthreads()
+#define BARRIER_OF_ALL() __syncthreads()
 #define LOCAL_ITEM(axis) LOCAL_ITEM_##axis
 #define LOCAL_ITEM_0 threadIdx.x
 #define LOCAL_ITEM_1 threadIdx.y

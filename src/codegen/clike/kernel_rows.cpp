@@ -137,9 +137,10 @@ private:
     return false;
   }
 
+  // What is stored may take the place of an operand that all items have read.
   void storeOnce(const nest::Block& block) {
     if (block.stores.empty()) return;
-    if (row_.items > 1) out_.line("BARRIER();");
+    if (row_.items > 1) out_.line("BARRIER_OF_ALL();");
     out_.open(row_.items > 1 ? lacks() ? "if (item == 0 && there)" : "if (item == 0)" : "");
     printer_.stores(block);
     out_.close();

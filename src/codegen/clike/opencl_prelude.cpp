@@ -60,6 +60,7 @@ typedef ulong uint64_t;
 #define TABLE __constant
 #define TABLE_ARRAY __constant
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_OF_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ITEM(axis) get_global_id(axis)
 #define LOCAL_ITEM(axis) get_local_id(axis)
 #define GROUP(axis) get_group_id(axis)
