@@ -83,6 +83,8 @@ def test_names_in_headers(program, fake, tmp_path):
     made = process.run([program, "compile", products(tmp_path, [(64, 64)], 2), "--backend", "opencl", "--emit", "bundle", "-o", tmp_path],
                        timeout=120, env={**os.environ, **fake("quotes"), "AGLOW_CACHE_DIR": "off"})
     assert made.code == 0, made.err
+    header = (tmp_path / "products.h").read_text()
+    assert ' * target    OpenCL, kernels chosen for Weird "GPU"' in header and " * needs " not in header
     (tmp_path / "says.c").write_text('#include <stdio.h>\n#include "products.h"\nint main(void) { return puts(PRODUCTS_CPU) < 0; }\n')
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", f"-I{tmp_path}", tmp_path / "says.c", "-o", tmp_path / "says"], check=True)
     assert subprocess.run([tmp_path / "says"], capture_output=True, text=True, check=True).stdout == 'Weird "GPU" */ 1\n'

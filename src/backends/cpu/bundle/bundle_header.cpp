@@ -71,9 +71,11 @@ private:
   void manual() {
     const BundleEntry& first = bundle_.entries.front();
     put("/* {}: a neural network, compiled by Aglow {}\n *\n", bundle_.name, AGLOW_VERSION);
-    put(" * target    {}, processor {}\n", bundle_.triple, commentText(bundle_.cpu));
-    put(" * needs     {}\n", bundle_.features.empty() ? "nothing beyond the base instructions"
-                                                      : fmt::format("{}", fmt::join(bundle_.features, " ")));
+    put(" * target    {}, {} {}\n", bundle_.triple, bundle_.onDevice ? "kernels chosen for" : "processor",
+        commentText(bundle_.cpu));
+    if (!bundle_.onDevice)
+      put(" * needs     {}\n", bundle_.features.empty() ? "nothing beyond the base instructions"
+                                                        : fmt::format("{}", fmt::join(bundle_.features, " ")));
     put(" * weights   {}, {} bytes, hash 0x{:016x}; others of layout 0x{:016x} may take their place\n *\n",
         weightsFile(), bundle_.constants.bytes(), bundle_.constants.hash(), bundle_.layout);
     for (const BundleEntry& entry : bundle_.entries) {
