@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/device_backend.h"
+#include "inst/banks.h"
 
 namespace aglow::cli {
 
@@ -26,6 +27,16 @@ bool toDevice(const Program& program, const Timeline::Row& copy) {
   return program[program.extent(program.instrs[copy.instr].operands[0].region).root].as<Allocated>() != nullptr;
 }
 
+// Weights and state that need not travel.
+int64_t stayingBytes(const Program& program) {
+  const Banks banks(program);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program.regions.size(); ++i)
+    if (program.regions[i].declared() && !banks.inHost(static_cast<RegionId>(i)))
+      bytes += program.regions[i].type.bytes();
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<Timeline> timelineOf(const Program& program, const Backend& backend) {
@@ -41,11 +52,13 @@ std::string transfersText(const Program& program, const Timeline& timeline) {
   std::vector<Timeline::Row> copies = copiesOf(timeline);
   int64_t bytes = 0;
   for (const Timeline::Row& copy : copies) bytes += destination(program, copy).type.bytes();
+  const int64_t staying = stayingBytes(program);
   std::string out = fmt::format(
-      "\ntransfers   {:>14} bytes in {} copies\nestimated   {:>14.3f} ms for a run, {:.3f} ms of copies, {:.1f}% of "
+      "\non device   {:>14} bytes: the arena, and {} of weights and state that stay\ntransfers   {:>14} bytes in {} "
+      "copies\nestimated   {:>14.3f} ms for a run, {:.3f} ms of copies, {:.1f}% of "
       "them hidden\n\nlargest copies:\n{:>12} {:>10} {:>10} {:>10}  from {:<6} name\n",
-      bytes, copies.size(), timeline.seconds * 1e3, timeline.copySeconds * 1e3, timeline.hidden() * 100, "bytes",
-      "begins ms", "ends ms", "exposed", "");
+      program.arenaBytes + staying, staying, bytes, copies.size(), timeline.seconds * 1e3, timeline.copySeconds * 1e3,
+      timeline.hidden() * 100, "bytes", "begins ms", "ends ms", "exposed", "");
   std::sort(copies.begin(), copies.end(), [&](const Timeline::Row& a, const Timeline::Row& b) {
     const int64_t x = destination(program, a).type.bytes(), y = destination(program, b).type.bytes();
     return std::pair(-x, a.instr) < std::pair(-y, b.instr);
@@ -62,7 +75,8 @@ nlohmann::json transfersJson(const Program& program, const Timeline& timeline) {
   nlohmann::json json = {{"ms", timeline.seconds * 1e3},
                          {"copy_ms", timeline.copySeconds * 1e3},
                          {"exposed_ms", timeline.exposedSeconds * 1e3},
-                         {"hidden", timeline.hidden()}};
+                         {"hidden", timeline.hidden()},
+                         {"device_bytes", program.arenaBytes + stayingBytes(program)}};
   for (const Timeline::Row& copy : copiesOf(timeline))
     json["copies"].push_back({{"name", program.instrs[copy.instr].origin},
                               {"bytes", destination(program, copy).type.bytes()},

@@ -78,6 +78,7 @@ def test_bits_and_hidden_time(aglow, vgg):
     # Two thirds of the weights travel at least, and wherever what is computed meanwhile takes longer they are hidden.
     assert sum(copy["bytes"] for copy in early["copies"]) >= vgg[1] * 2 / 3
     assert early["hidden"] > 0.2
+    assert vgg[1] / 6 < early["device_bytes"] <= int(third)
     assert "transfers" not in transfers(aglow, vgg)
 
 
