@@ -94,6 +94,19 @@ TEST_P(Reductions, OfWhatIsComputedFirst) {
     });
 }
 
+// Of one value each, which is computed once for the row.
+TEST_P(Reductions, OfRowsOfOneValue) {
+  for (const int64_t length : {2, 3, 8, 64, 100, 4096, 20000})
+    expectEach({5, 1}, ElemKind::Float32, false, [&](Builder& b, Value input) {
+      const std::vector<int64_t> shape{5, length};
+      const Value x = b.neg(input);
+      const Value most = b.reduce(b.expand(x, {.shape = shape}), {.kind = "max", .axes = {1}});
+      const Value weight = b.exp(b.sub(x, most));
+      const Value sum = b.reduce(b.expand(weight, {.shape = shape}), {.kind = "sum", .axes = {1}});
+      b.output("y", b.expand(b.div(weight, sum), {.shape = shape}));
+    });
+}
+
 // Several rows in a group, also where the last group has fewer, and where one item has a row.
 TEST_P(Reductions, OfShortRows) {
   for (const auto& [rows, length] : {std::pair(1056, 8), std::pair(817, 3), std::pair(1000, 12), std::pair(999, 33),

@@ -76,6 +76,18 @@ TEST(NestCheck, MatricesGiveWhatTheReferenceGives) {
   EXPECT_GT(counts.epilogues, 3);
 }
 
+// What is combined is the same at all points of a row: only the first sum has something to compute at each of them.
+TEST(NestCheck, RowsOfOneValueGiveWhatTheReferenceGives) {
+  Module module;
+  Builder b(*module.addFunction("f"));
+  const Value x = b.neg(b.input("x", Type(ElemKind::Float32, Shape{3, 1})));
+  const Value most = b.reduce(b.expand(x, {.shape = {3, 40}}), {.kind = "max", .axes = {1}});
+  const Value weight = b.exp(b.sub(x, most));
+  const Value sum = b.reduce(b.expand(weight, {.shape = {3, 40}}), {.kind = "sum", .axes = {1}});
+  b.output("y", b.expand(b.div(weight, sum), {.shape = {3, 40}}));
+  EXPECT_EQ(check(b.function(), 1).reducing, 1);
+}
+
 // Every data-parallel operator on all kinds that it takes, with values at the ends of their ranges among them. Each by
 // itself: a chain may make the rounding of one operator as large as it likes (Sin of a Cosh).
 TEST(NestCheck, OperatorsOfAllKindsGiveWhatTheReferenceGives) {

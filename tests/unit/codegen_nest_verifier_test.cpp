@@ -66,7 +66,7 @@ TEST(NestVerifier, RefusesWhatIsBroken) {
       {"outside of all blocks", [](Nest& n) { n.values.push_back(n.values[0]); }},
       {"a block holds", [](Nest& n) { --n.stages[1].each.begin; }},
       {"is listed twice", [](Nest& n) { n.stages[0].reductions = {0, 0}; }},
-      {"another block", [](Nest& n) { n.reductions[0].value = n.stages[1].each.begin; }},
+      {"a value that is not known", [](Nest& n) { n.reductions[0].value = n.stages[1].each.begin; }},
       {"cannot combine", [](Nest& n) { n.reductions[0].combine = Scalar::Sub; }},
       {"stored where it is not known", [](Nest& n) { n.stages[2].each.stores[0].value = 0; }},
       {"cannot be written", [](Nest& n) { n.stages[2].each.stores[0].access = 0; }},

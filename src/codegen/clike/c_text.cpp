@@ -55,7 +55,7 @@ private:
 
   void printStage(const nest::Stage& stage) {
     printBlock(stage.row);
-    if (stage.each.empty()) return;
+    if (!stage.passes()) return;
     for (const int id : stage.reductions) printer_.startReduction(id);
     for (size_t axis = outer_; axis < nest_.axes.size(); ++axis) {
       const bool cut = nest_.chunk > 0;

@@ -83,7 +83,7 @@ public:
     for (const nest::Stage& stage : nest_.stages) {
       printer_.values(stage.row);
       storeOnce(stage.row);
-      if (stage.each.empty()) continue;
+      if (!stage.passes()) continue;
       for (const int id : stage.reductions) printer_.startReduction(id);
       row_.fours ? passInFours(stage) : row_.side ? passInSteps(stage) : pass(stage);
       if (row_.items > 1 && !stage.reductions.empty()) reduce(stage);

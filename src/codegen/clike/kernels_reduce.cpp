@@ -67,7 +67,7 @@ struct Operands {
 bool onlyReduces(const nest::Nest& nest) {
   if (!nest.stages.front().each.stores.empty() || nest.reductions.empty()) return false;
   return std::all_of(nest.stages.begin() + 1, nest.stages.end(),
-                     [](const nest::Stage& stage) { return stage.each.empty() && stage.reductions.empty(); });
+                     [](const nest::Stage& stage) { return !stage.passes(); });
 }
 
 ReductionSizes sizesOf(const nest::Nest& nest) {

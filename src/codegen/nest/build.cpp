@@ -63,7 +63,7 @@ public:
       last = std::max(last, member.stage + (reduces ? 1 : 0));
     }
     for (int stage = 0; stage <= last; ++stage) addStage(stage);
-    if (nest_.stages.back().row.empty() && nest_.stages.back().each.empty()) nest_.stages.pop_back();
+    if (nest_.stages.back().row.empty() && !nest_.stages.back().passes()) nest_.stages.pop_back();
     joinAxes();
     return std::move(nest_);
   }

@@ -66,7 +66,7 @@ public:
       for (const Stage& stage : nest_.stages) {
         block(stage.row, 1);
         for (int id = stage.row.begin; id < stage.row.end; ++id) spread(id);
-        if (stage.each.empty()) continue;
+        if (!stage.passes()) continue;
         for (const int id : stage.reductions) start(id);
         position_ = 0;
         pass(stage, outer_);

@@ -113,11 +113,14 @@ struct Block {
   bool empty() const { return begin == end && stores.empty(); }
 };
 
-// First what is known once for the row: later blocks of the nest see these values. Then one pass over the points.
+// First what is known once for the row: later blocks of the nest see these values. Then one pass over the points, also
+// where all that is combined there is known for the row.
 struct Stage {
   Block row;
   Block each;
   std::vector<int> reductions;  // complete when the pass ends
+
+  bool passes() const { return !each.empty() || !reductions.empty(); }
 };
 
 struct Nest {

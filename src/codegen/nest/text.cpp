@@ -90,7 +90,7 @@ std::string print(const Nest& nest) {
       out += "  row:\n";
       printBlock(nest, stage.row, out);
     }
-    if (stage.each.empty()) continue;
+    if (!stage.passes()) continue;
     out += "  each:\n";
     printBlock(nest, stage.each, out);
     for (const int id : stage.reductions) {

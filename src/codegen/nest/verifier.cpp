@@ -80,8 +80,7 @@ private:
     for (const int id : stage.reductions) {
       if (!within(id, nest_.reductions.size())) return fault("there is no reduction r{}", id);
       const Reduction& r = nest_.reductions[static_cast<size_t>(id)];
-      if (r.value < stage.each.begin || r.value >= stage.each.end)
-        return fault("reduction r{} combines a value of another block", id);
+      if (!known(r.value)) return fault("reduction r{} combines a value that is not known", id);
       if (nest_.value(r.value).kind != r.kind || !isComputed(r.kind) || r.kind == ElemKind::Bool)
         return fault("reduction r{} of {} combines {}", id, elemName(r.kind), elemName(nest_.value(r.value).kind));
       if (r.combine != Scalar::Add && r.combine != Scalar::Mul && r.combine != Scalar::Max && r.combine != Scalar::Min)

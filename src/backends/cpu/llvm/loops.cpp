@@ -56,7 +56,7 @@ private:
       const std::vector<llvm::Value*> offsets = rowOffsets(row);
       for (const nest::Stage& stage : nest_.stages) {
         points.row(stage.row, {.width = 1, .offset = [&](size_t access) { return offsets[access]; }});
-        if (stage.each.empty()) continue;
+        if (!stage.passes()) continue;
         chains_ = stage.reductions.empty() ? 1 : kChains;
         const auto pass = [&](bool narrow) {
           const auto each = [&](const Points& at) { points.each(stage, at); };
