@@ -49,10 +49,11 @@ def test_weights_stay_in_the_file(program, package, sanitized, tmp_path):
                               [onnx.numpy_helper.from_array(weights, "w")])
     onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "w.onnx")
     check(program, "compile", tmp_path / "w.onnx", "-o", tmp_path, "--emit", "package")
-    ready = [json.loads(check(program, "bench", path, "--runs", "1", "--json", "--backend", "cpu"))["ready_mb"]
+    # The most of several processes: a system that is short of memory takes some away.
+    ready = [max(json.loads(check(program, "bench", path, "--runs", "1", "--json", "--backend", "cpu"))["ready_mb"] for _ in range(3))
              for path in (package, tmp_path / "w.aglow")]
     assert (tmp_path / "w.aglow").stat().st_size > 16 << 20
-    assert abs(ready[1] - ready[0]) < 2, ready
+    assert ready[1] - ready[0] < 2, ready
 
 
 def test_runs_without_llvm(program, package, sanitized, tmp_path):
