@@ -241,7 +241,7 @@ private:
     const Bound& bound = run.bound[step.arguments[argument].slot];
     const uint64_t offset = bound.offset + step.arguments[argument].offset;
     const Api& api = driver_->api();
-    int32_t number = api.SetKernelArg(kernel.get(), at, sizeof bound.memory, &bound.memory);
+    int32_t number = api.SetKernelArg(kernel.get(), at, sizeof(Memory), static_cast<const void*>(&bound.memory));
     if (number == kSuccess) number = api.SetKernelArg(kernel.get(), at + 1, sizeof offset, &offset);
     return number == kSuccess ? Status() : fault("clSetKernelArg", number).at(loaded.nodeOf(step.instr));
   }
@@ -404,14 +404,14 @@ private:
   }
   Status toDevice(size_t index, const std::byte* from) override {
     const auto& [bound, bytes] = stateAt(index);
-    const Status sent = driver_->write(stateQueue_.get(), bound.memory, bound.offset, from, bytes);
+    Status sent = driver_->write(stateQueue_.get(), bound.memory, bound.offset, from, bytes);
     AGLOW_OK(driver_->finish(stateQueue_.get()));
     return sent;
   }
   Status toHost(size_t index, std::byte* to) override {
     AGLOW_OK(driver_->api().usable());
     const auto& [bound, bytes] = stateAt(index);
-    const Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, to, bytes);
+    Status asked = driver_->read(stateQueue_.get(), bound.memory, bound.offset, to, bytes);
     AGLOW_OK(driver_->finish(stateQueue_.get()));
     return asked;
   }

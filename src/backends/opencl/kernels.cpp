@@ -57,7 +57,8 @@ std::string binaryOf(const Api& api, Built program) {
   if (api.GetProgramInfo(program, kProgramBinarySizes, sizeof bytes, &bytes, nullptr) != kSuccess) return {};
   std::string binary(bytes, '\0');
   char* place = binary.data();
-  if (api.GetProgramInfo(program, kProgramBinaries, sizeof place, &place, nullptr) != kSuccess) return {};
+  if (api.GetProgramInfo(program, kProgramBinaries, sizeof(char*), static_cast<void*>(&place), nullptr) != kSuccess)
+    return {};
   return binary;
 }
 

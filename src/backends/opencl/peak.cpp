@@ -103,7 +103,8 @@ private:
 
   template <class T>
   Status argument(const OwnKernel& kernel, uint32_t at, const T& value) const {
-    return statusOf("clSetKernelArg", driver_->api().SetKernelArg(kernel.get(), at, sizeof value, &value));
+    return statusOf("clSetKernelArg",
+                    driver_->api().SetKernelArg(kernel.get(), at, sizeof(T), static_cast<const void*>(&value)));
   }
 
   // Of several launches: into the first PoCL counts the building of the kernel for its group.
