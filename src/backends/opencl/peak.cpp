@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "backends/device/kept.h"
 #include "backends/opencl/driver.h"
@@ -103,8 +104,8 @@ private:
 
   template <class T>
   Status argument(const OwnKernel& kernel, uint32_t at, const T& value) const {
-    return statusOf("clSetKernelArg",
-                    driver_->api().SetKernelArg(kernel.get(), at, sizeof(T), static_cast<const void*>(&value)));
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    return statusOf("clSetKernelArg", driver_->api().SetKernelArg(kernel.get(), at, bytes.size(), bytes.data()));
   }
 
   // Of several launches: into the first PoCL counts the building of the kernel for its group.

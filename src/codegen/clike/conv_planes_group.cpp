@@ -82,7 +82,8 @@ std::optional<Launch> groupPlaneConv(KernelWriter& writer, const Sliding& slidin
   const DeviceShape& shape = writer.shape();
   if (!sharesTiles(sums, shape) || sliding.input.empty() || sliding.input.size() > Sliding::kAxes || x.elements() == 0)
     return std::nullopt;
-  const auto [deep, down, along] = sliding.axes(y);
+  const std::array axes = sliding.axes(y);
+  const auto &deep = axes[0], &down = axes[1], &along = axes[2];
   const int64_t depth = writer.in(1).dim(1), groups = writer.attrs().integer("group"), own = y[1] / groups;
   const int64_t taps = down.kernel * along.kernel, slices = depth * deep.kernel;
   // Several groups have room on a unit.
@@ -94,9 +95,8 @@ std::optional<Launch> groupPlaneConv(KernelWriter& writer, const Sliding& slidin
   p.tall = std::min(mostTall, std::max<int64_t>(kItems / p.columns, 1));
   const int64_t line = (p.columns - 1) * along.stride + along.reach();
   const auto elements = [&] { return ((p.rows() - 1) * down.stride + down.reach()) * line; };
-  const auto parts = [&] {
-    return y[0] * groups * deep.result * ceilDiv(down.result, p.rows()) * ceilDiv(along.result, p.columns);
-  };
+  const int64_t planes = y[0] * groups * deep.result;
+  const auto parts = [&] { return planes * ceilDiv(down.result, p.rows()) * ceilDiv(along.result, p.columns); };
   while (p.tall > 1 && p.columns * ceilDiv(p.tall, 2) >= kLeastItems &&
          (elements() > room || parts() < 2 * shape.computeUnits))
     p.tall = ceilDiv(p.tall, 2);
