@@ -65,7 +65,7 @@ std::set<int64_t> fixedCopies(const Program& program, const Banks& banks, std::s
   }
   std::set<int64_t> fixed;
   for (const auto& [token, place] : copies) {
-    const auto [start, wait] = place;
+    const auto start = place.first, wait = place.second;
     const Instr& copy = program.instrs[start];
     const bool in = banks.inHost(copy.operands[1].region);
     const auto& buffer = of(copy.operands[in ? 0 : 1]);
