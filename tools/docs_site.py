@@ -4,6 +4,7 @@
 All documents of the repository keep their places, so that links between them hold; a README is the index of its folder.
 What they link to besides, sources and examples, comes along as files. A link that leads nowhere is an error.
 """
+import argparse
 import pathlib
 import re
 import shutil
@@ -62,7 +63,9 @@ def gather(folder):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
     shutil.rmtree(folder, ignore_errors=True)
     if broken := gather(folder):
         sys.exit("docs_site.py: links that lead nowhere:\n  " + "\n  ".join(broken))
