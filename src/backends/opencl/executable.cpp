@@ -437,7 +437,7 @@ Result<std::unique_ptr<Executable>> makeExecutable(std::vector<Program> programs
   MemoryPlan plan(programs);
   AGLOW_OK(plan.fit(device.limits()));
   RunLimits limits = runLimits(programs, options);
-  const uint64_t bytes = std::min<uint64_t>(memoryBytes > 0 ? memoryBytes : INT64_MAX, device.globalBytes);
+  const uint64_t bytes = memoryBytes > 0 ? static_cast<uint64_t>(memoryBytes) : device.globalBytes;
   limits.contexts = static_cast<int>(std::min<uint64_t>(limits.contexts, plan.contextsIn(bytes)));
   AGLOW_TRY(std::shared_ptr<Driver> driver, Driver::of(device));
   auto executable =

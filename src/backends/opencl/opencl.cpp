@@ -25,8 +25,9 @@ Result<std::shared_ptr<const OpenClBackend>> OpenClBackend::create(std::string_v
                                  .copiesAhead = device.ptx};
   codegen::DeviceShape shape = options.shape.value_or(own);
   shape.pairs = device.computesPairs();
+  const auto all = static_cast<int64_t>(std::min<uint64_t>(device.globalBytes, INT64_MAX));
   std::shared_ptr<OpenClBackend> backend(
-      new OpenClBackend(std::move(device), shape, std::move(options.cache), options.memoryBytes));
+      new OpenClBackend(std::move(device), shape, std::move(options.cache), std::min(options.memoryBytes, all)));
   backend->driver_ = std::move(driver);
   if (options.tune.seconds > 0) backend->tune(std::move(options.tune));
   return std::shared_ptr<const OpenClBackend>(std::move(backend));
@@ -58,7 +59,7 @@ LatencyModel OpenClBackend::latencies() const {
                                                        : LatencyModel::Travel::WhereFull,
                      .memoryBytes = static_cast<int64_t>(std::min<uint64_t>(device_.globalBytes, INT64_MAX)),
                      .bufferBytes = static_cast<int64_t>(std::min<uint64_t>(device_.allocationBytes, INT64_MAX))};
-  if (memoryBytes_ > 0) model.memoryBytes = std::min(memoryBytes_, model.memoryBytes);
+  if (memoryBytes_ > 0) model.memoryBytes = memoryBytes_;
   return model;
 }
 
