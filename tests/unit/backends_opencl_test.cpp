@@ -138,7 +138,7 @@ TEST_F(OnDevice, RunsSideBySide) {
 
 // Programs as they are given, without the phases that make them.
 TEST_F(OnDevice, KeepsWhatNoInstructionTouchesAndCopiesOnTheDeviceItself) {
-  auto program = parseProgram(R"(declare {
+  auto executable = placed(R"(declare {
   %kept = placeholder f32[4]
   %x = placeholder f32[4]
   %y = placeholder f32[4]
@@ -147,9 +147,6 @@ program @main(@inout %kept, @in %x, @out %y) {
   copy.start @out %y, @in %x token 3
   copy.wait @out %y, @in %x token 3
 })");
-  ASSERT_TRUE(program.ok()) << program.error().text();
-  ASSERT_TRUE(runMemoryPasses(*program).ok());
-  auto executable = backend_->compile(*std::move(program), {});
   ASSERT_TRUE(executable.ok()) << executable.error().text();
   const auto floats = [](std::vector<double> values) {
     return Tensor::of(Type(ElemKind::Float32, Shape{4}), std::move(values));
@@ -161,7 +158,7 @@ program @main(@inout %kept, @in %x, @out %y) {
 }
 
 TEST_F(OnDevice, ReadsAgainWhatItHasSentToTheHost) {
-  auto program = parseProgram(R"(declare {
+  auto executable = placed(R"(declare {
   %x = placeholder f32[4]
   %y = placeholder f32[4]
   %z = placeholder f32[4]
@@ -181,9 +178,6 @@ program @main(@in %x, @out %y, @out %z) {
   dealloc %in
   dealloc %again
 })");
-  ASSERT_TRUE(program.ok()) << program.error().text();
-  ASSERT_TRUE(runMemoryPasses(*program).ok());
-  auto executable = backend_->compile(*std::move(program), {});
   ASSERT_TRUE(executable.ok()) << executable.error().text();
   const auto x = Tensor::of(Type(ElemKind::Float32, Shape{4}), std::vector<double>{-1, 2, -3, 4});
   auto results = (*executable)->run(std::vector{x});

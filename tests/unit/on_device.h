@@ -12,6 +12,7 @@
 #include "fuse/fuse.h"
 #include "graph/text.h"
 #include "inst/irgen.h"
+#include "inst/text.h"
 #include "memory/pass_table.h"
 #include "random_graph.h"
 
@@ -44,6 +45,13 @@ protected:
     AGLOW_OK(planInstructions(program, *backend_));
     AGLOW_TRY(const bool fused, fuseInstructions(program, *backend_->fusePolicy()));
     if (fused) AGLOW_OK(planInstructions(program, *backend_));
+    AGLOW_OK(runMemoryPasses(program));
+    return backend_->compile(std::move(program), {});
+  }
+
+  // Of a program as it is given, without the phases that make it.
+  Result<std::unique_ptr<Executable>> placed(std::string_view text) const {
+    AGLOW_TRY(Program program, parseProgram(text));
     AGLOW_OK(runMemoryPasses(program));
     return backend_->compile(std::move(program), {});
   }
